@@ -43,9 +43,10 @@ def serve(
 
     \b
     Faults, each with a probability from 0 to 1:
-      refuse, reset-before, hang        not processed, no answer
+      reset-before, hang                not processed, no answer
       reset-after, hang-after, half     processed, the answer is lost or cut off
-      drip, huge, empty                 processed; 1 byte/s, 100 MB, no content
+      late                              processed 2 s later, no answer
+      drip, huge, empty                 processed; 1 byte/s, 32 MiB, no content
       html                              processed, 502 and an HTML page
       500-after, 502-after              processed, this status
       400 401 403 404 408 409 422 429   not processed, this status
@@ -53,7 +54,7 @@ def serve(
       401-once                          the token is revoked, another is needed
       429-retry-after, 429-forever      429 with Retry-After of 1 s, of 3 years
       html-200, redirect, redirect-303  not processed; a proxy answers instead
-      token-NAME                        any but 401-once, at the token endpoint
+      token-NAME, lead-NAME             any but late and 401-once, for these
     """
     import time  # noqa: PLC0415 - not for --help
 

@@ -117,12 +117,15 @@ class Service:
 
     def _create_lead(self, target: Target, request: Request) -> Response:
         """POST {base_url}/onboarding/leads of one target. Any JSON object is a lead: its fields are not documented."""
-        self._world.meet("lead", target.name, (target.name,))
+        fault = self._world.meet("lead", target.name, (target.name,))
+        if fault is not None and not fault.processed:
+            return fault.spoil(_NOTHING)
         self._authorize(target, "onboarding", request)
         if _JSON not in _media_types(request.header("accept")):
             raise _Refusal(406, "not_acceptable", f"accept must be {_JSON}")
         lead = self._world.add_lead(target.name, _json_object(request))
-        return _json_response(201, {"leadId": lead.id, "status": "created"})
+        response = _json_response(201, {"leadId": lead.id, "status": "created"})
+        return response if fault is None else fault.spoil(response)
 
     def _authorize(self, target: Target, api_name: str, request: Request) -> Token:
         """Return the token; refuse an invalid one with 401, one for another API with 403."""

@@ -1,7 +1,7 @@
-"""The faults that a create or a token request can meet, by name, and which request meets which.
+"""The faults that a create, a token request or a lead can meet, by name, and which request meets which.
 
 A fault is drawn for each request. These are the names for creates; with `token-` before them for the token endpoint
-(where "created" means that the token was issued):
+(where "created" means that the token was issued), with `lead-` for leads:
 
 =================  ==============================================================================================
 reset-before       not processed: the connection is reset
@@ -107,7 +107,8 @@ FAULTS: Mapping[str, Fault] = {
     "huge": Fault(_with_body(lambda body: body + b" " * (1 << 25)), processed=True),
 }
 
-FAULT_NAMES = (*FAULTS, *(f"token-{name}" for name, fault in FAULTS.items() if not fault.revokes and not fault.late))
+_ANYWHERE = [name for name, fault in FAULTS.items() if not fault.revokes and not fault.late]
+FAULT_NAMES = (*FAULTS, *(f"{kind}-{name}" for kind in _KINDS[1:] for name in _ANYWHERE))
 
 
 class FaultPlan:
@@ -155,5 +156,5 @@ def _parse_name(full_name: str) -> tuple[str, str]:
     if full_name not in FAULT_NAMES:
         steps = (Step(f"valid faults: {', '.join(FAULT_NAMES)}"),)
         raise SettingsError(Message("unknown-fault", "unknown fault", full_name, steps))
-    name = full_name.removeprefix("token-")
-    return "create" if name == full_name else "token", name
+    kind, _, name = full_name.partition("-")
+    return (kind, name) if kind in _KINDS[1:] else (_KINDS[0], full_name)

@@ -8,6 +8,9 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+from support.notified import wait_until
+
 from reconciler.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -41,6 +44,26 @@ def test_a_lead_is_created_once(project: CommandLine, sandbox: Sandbox) -> None:
     assert (list(ran.document), ran.err, len(sandbox.world.leads)) == (["leadId", "status"], "", 1)
     lead.write_text("[]", encoding="utf-8")
     assert "expected a JSON object" in project("lead", "create", "-t", "europe/staging", str(lead)).err
+
+
+@pytest.mark.parametrize(("fault", "told"), [("lead-hang", "its outcome is unknown"), ("token-hang", "")])
+def test_an_interrupted_lead_is_told_if_it_was_sent(
+    project: CommandLine, sandbox: Sandbox, fault: str, told: str
+) -> None:
+    """Whoever repeats it may create a duplicate; before it was sent, nothing has happened."""
+    sandbox.world.fail_next(fault)
+    words = [sys.executable, "-m", "reconciler", "lead", "create", "-t", "europe/staging", "-"]
+    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdin is not None
+    process.stdin.write("{}")
+    process.stdin.close()
+    process.stdin = None
+    kind = fault.partition("-")[0]
+    assert wait_until(lambda: any(count and key[0] == kind for key, count in sandbox.world.requests.items()))
+    process.terminate()
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out) == (143, "")
+    assert (told in err, err.count("Error: ")) == (True, 2 if told else 1)
 
 
 def test_the_response_to_a_create_is_shown(applied: CommandLine) -> None:

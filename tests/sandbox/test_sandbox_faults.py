@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.sandbox_client import STAGING, ask_token, create, get_token
+from support.sandbox_client import STAGING, ask_token, call, create, get_token
 
+from reconciler.cli.sandbox import serve
 from reconciler.errors import SettingsError
 from reconciler.sandbox import Sandbox, faults, wire
 from reconciler.sandbox.faults import FAULT_NAMES, FAULTS, FaultPlan
@@ -32,6 +33,22 @@ def test_names_are_documented() -> None:
     """Each fault stands in the table of the module's docstring."""
     documented = (faults.__doc__ or "").replace("400 …", "").replace(":", " ").replace(",", " ").split()
     assert set() == set(FAULTS) - set(documented) - {"400"}
+
+
+def test_names_in_the_help_are_those() -> None:
+    """The help of `sandbox serve` names each fault, and no other."""
+    listed = (serve.help or "").partition("from 0 to 1:\n")[2].splitlines()
+    named = {word for line in listed for word in line.strip().partition("  ")[0].replace(",", " ").split()}
+    assert named == {*FAULTS, "token-NAME", "lead-NAME"}
+
+
+@pytest.mark.parametrize(("name", "status", "created"), [("lead-500", 500, 0), ("lead-500-after", 500, 1)])
+def test_fault_of_a_lead(sandbox: Sandbox, name: str, status: int, created: int) -> None:
+    """A lead meets the faults with its own prefix; creates do not."""
+    sandbox.world.fail_next(name)
+    bearer = {"authorization": f"Bearer {get_token(sandbox, api_name='onboarding')}", "accept": "application/json"}
+    url = f"{sandbox.world.targets[STAGING].base_url}/onboarding/leads"
+    assert (status, created) == (call("POST", url, {}, bearer).status, len(sandbox.world.leads))
 
 
 @pytest.mark.parametrize(
