@@ -162,8 +162,10 @@ def run(args: Sequence[str] | None = None) -> int:
 
 
 def _interrupt(number: int, _frame: object) -> NoReturn:
-    from reconciler.errors import Interrupted  # noqa: PLC0415 - nothing that --help needs
-
+    try:
+        from reconciler.errors import Interrupted  # noqa: PLC0415 - nothing that --help needs
+    except ImportError:  # it is being loaded, so nothing has begun
+        raise SystemExit(128 + number) from None
     raise Interrupted(number)
 
 

@@ -105,3 +105,34 @@ def test_a_copy_to_a_place_in_use_is_refused(tmp_path: Path, places: Places) -> 
             there.recover()
         assert f"{HERE}/s0" in machine.apply().out
         partner.assert_done(machine)
+
+
+def test_two_copies_at_once_leave_one_place_open(tmp_path: Path, places: Places) -> None:
+    """Copied to two places at the same moment, the record continues at one of them, and nothing is sent elsewhere."""
+    with Partner(tmp_path / "p", places.make("postgresql")) as partner:
+        machine, other = partner.first(1), partner.machine("other")
+        machine.recover()
+        machine.declare(names(2))
+        old, news = partner.place.name, [_to(partner, places, "git"), _to(partner, places, "s3")]
+        copies = [
+            each.start("state", "copy", old, new, "--yes") for each, new in zip((machine, other), news, strict=True)
+        ]
+        codes = [each.finish(process).code for each, process in zip((machine, other), copies, strict=True)]
+        assert sorted(codes) == [0, 1], codes
+        won = news[codes.index(0)]
+        assert [place for place in (old, *news) if _lets_pass(machine, place)] == [won]
+        machine.declare(partner.wanted, state=won)
+        machine.recover()
+
+
+def test_an_apply_elsewhere_between_the_steps_of_a_copy_sends_nothing_twice(tmp_path: Path, places: Places) -> None:
+    """What the old place took before it was closed is at the new one."""
+    with Partner(tmp_path / "p", places.make("git")) as partner:
+        machine, other = partner.first(2), partner.machine("other")
+        old, new = partner.place.name, _to(partner, places, "file")
+        killed = machine.run("state", "copy", old, new, "--yes", failpoint="after-append:1:kill")
+        assert killed.code == -signal.SIGKILL
+        other.recover()
+        machine.succeed("state", "copy", old, new, "--yes")
+        machine.declare(partner.wanted, state=new)
+        partner.assert_done(machine)

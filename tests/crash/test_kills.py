@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 from random import Random
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import pytest
 from support.machines import CODES, HERE, KINDS, THERE, Partner, lowered, names
+
+from reconciler.cli.main import _interrupt
 
 if TYPE_CHECKING:
     import subprocess
@@ -64,6 +68,14 @@ def test_an_interrupted_apply_records_what_its_calls_are(tmp_path: Path, places:
             assert ended.code == CODES[what], ended
             assert partner.creates <= 2 * number
         assert machine.recover() == 0
+
+
+def test_a_signal_while_the_program_loads_is_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even while the errors themselves are being loaded, the exit code is 128 and the signal's number."""
+    monkeypatch.setitem(sys.modules, "reconciler.errors", ModuleType("reconciler.errors"))
+    with pytest.raises(SystemExit) as ended:
+        _interrupt(signal.SIGTERM, None)
+    assert ended.value.code == 143
 
 
 def test_a_call_that_is_not_answered_within_the_grace_is_unknown(tmp_path: Path, places: Places) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
+from support import servers
 from support.git_world import GitWorld
 from support.machines import HERE, KINDS, THERE, Partner, Places, names
 
@@ -58,16 +60,25 @@ def test_a_project_lives_through_every_kind_of_change(tmp_path: Path, places: Pl
 
 
 def test_a_notification_proves_an_unknown_create(tmp_path: Path, places: Places) -> None:
-    """With {attempt} in its URL, an unknown outcome heals once a notification was received at it."""
+    """With {attempt} in its URL, an unknown outcome heals once a notification was received at it, and observed."""
     with Partner(tmp_path / "p", places.make("file")) as partner:
-        partner.moved["s0"] = "https://hooks.partner.example/s0/{attempt}"
+        port = servers.free_port()
+        partner.moved["s0"] = f"http://127.0.0.1:{port}/s0/{{attempt}}"
         machine = partner.first(1)
-        partner.sandbox.world.fail_next("reset-after")
-        assert machine.apply().code == 3
-        (created,) = partner.sandbox.world.subscriptions()
-        received = {"at": "2030-01-01T00:00:00.000Z", "path": created.url.removeprefix("https://hooks.partner.example")}
-        assert received["path"].startswith("/s0/")
-        assert machine.run("plan", "--detailed-exitcode").code == 3
+        listen = machine.start("listen", "--port", str(port), "--record", "notifications.jsonl")
+        try:
+            partner.sandbox.world.fail_next("reset-after")
+            assert machine.apply().code == 3
+            machine.environment["RECONCILER_SANDBOX_URL"] = partner.sandbox.url
+            machine.succeed("sandbox", "trigger", "ONB10000")
+            assert partner.sandbox.wait_idle(20)
+        finally:
+            listen.send_signal(signal.SIGTERM)
+        assert machine.finish(listen).code == 143
+        machine.succeed("state", "observe", "notifications.jsonl")
+        assert machine.run("plan", "--detailed-exitcode").code == 0
+        wrong = machine.run("state", "resolve", f"{HERE}/s0", "--not-created", "--force", "--yes")
+        assert machine.run("plan", "--detailed-exitcode").code == 0, wrong
 
 
 def test_unknown_retry_goes_on_by_itself(tmp_path: Path, places: Places) -> None:
