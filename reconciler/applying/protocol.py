@@ -248,7 +248,7 @@ class Run:
         problem = self.appends.problem
         assert problem is not None  # noqa: S101 - an append has failed
         self.messages.append(problem)
-        self._stop(batch, f"cannot write the record: {problem.what}")
+        self._stop(batch, problem.what)
 
     def _on_interrupt(self, now: Instant) -> None:
         limits = self.context.limits

@@ -63,8 +63,10 @@ def apply(
         operation.refuse_unpinned(project, planned.plan, plaintext=allow_plaintext_responses)
     session = operation.Session(project, planned, plaintext=allow_plaintext_responses)
     _approve(invocation, planned.plan, form, given=auto_approve or bool(expect_digest or saved))
-    from reconciler.cli.progress import progress  # noqa: PLC0415 - only for a run
+    from reconciler.cli.logs import log_to  # noqa: PLC0415 - only for a run
+    from reconciler.cli.progress import progress  # noqa: PLC0415 - likewise
 
+    log_to(terminal)
     with progress(terminal, planned.plan) as observe:
         applied = session.carry_out(observe)
     terminal.work_is_done()

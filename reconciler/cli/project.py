@@ -96,10 +96,12 @@ def doctor(invocation: Invocation, patterns: tuple[str, ...], write: bool, form:
     Settings, a token for each target, reachability of every host of a webhook URL, clock, record. Changes nothing and
     sends no notification. What is fine is shown with -v.
     """
-    from reconciler.operations.doctor import examine, exit_is_failure  # noqa: PLC0415 - not for --help
+    from reconciler.cli.logs import log_to  # noqa: PLC0415 - not for --help
+    from reconciler.operations.doctor import examine, exit_is_failure  # noqa: PLC0415 - likewise
     from reconciler.reports.doctor import doctor_document  # noqa: PLC0415 - likewise
     from reconciler.reports.json import findings_json  # noqa: PLC0415 - likewise
 
+    log_to(invocation.terminal)
     findings = examine(invocation.project, patterns, write=write)
     invocation.terminal.report(lambda: doctor_document(findings), lambda: findings_json(findings), form)
     return int(exit_is_failure(findings))

@@ -72,9 +72,11 @@ def create_lead(invocation: Invocation, target: str, file: Path) -> None:
 
 
 def _service(invocation: Invocation, name: str) -> Service:
+    from reconciler.cli.logs import log_to  # noqa: PLC0415 - only for a call
     from reconciler.operations.credentials import credentials_of  # noqa: PLC0415 - it loads pydantic
     from reconciler.service.api import Service  # noqa: PLC0415 - it loads the HTTP client
 
+    log_to(invocation.terminal)
     project = invocation.project
     target = project.target(name)
     credentials = credentials_of(target.name, project.sources)

@@ -11,6 +11,7 @@ from reconciler.model.desired import Desired
 from reconciler.model.result import Finding, Health
 from reconciler.model.selection import Selection
 from reconciler.record.obstacles import obstacle_messages
+from reconciler.reports.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -68,7 +69,7 @@ def _config(project: Project) -> tuple[Desired, list[Finding]]:
     except ReconcilerError as problem:
         return Desired({}, {}), _failures("config", problem)
     warnings = [Finding("config", Health.WARNING, message) for message in desired.warnings]
-    what = f"{len(desired.subscriptions)} subscriptions on {len(desired.targets)} targets"
+    what = f"{counted(len(desired.subscriptions), 'subscription')} on {counted(len(desired.targets), 'target')}"
     return desired, [_finding(Health.OK, "config", what, str(project.config)), *warnings]
 
 
@@ -127,12 +128,13 @@ def _record(project: Project, *, write: bool) -> Iterator[Finding]:
     journal = project.journal
     reading = journal.read()
     record = reading.record
-    what = f"{record.entries} entries, record {record.id}"
+    what = f"{counted(record.entries, 'entry', 'entries')}, record {record.id}"
     yield _finding(Health.OK, "record", what, journal.place)
     for message in obstacle_messages(record, reading.standing, journal.expected):
         yield Finding("record", Health.FAILED, message)
     if reading.torn:
-        yield _finding(Health.WARNING, "record", f"{reading.torn} bytes of a torn write: left out", journal.place)
+        what = f"{counted(reading.torn, 'byte')} of a torn write: left out"
+        yield _finding(Health.WARNING, "record", what, journal.place)
     path = journal.store.path
     if path is not None and (kind := host_only_locks(path)):
         step = Step("apply from one host only, or keep the record in a git branch: state: git:reconciler-state")
@@ -146,8 +148,7 @@ def _record(project: Project, *, write: bool) -> Iterator[Finding]:
 def _responses(project: Project) -> Iterator[Finding]:
     """Say how create responses are kept: they may hold the only copy of a subscription's secret."""
     if project.desired.recipients:
-        count = len(project.desired.recipients)
-        what = f"encrypted to {count} recipient{'s' if count > 1 else ''}"
+        what = f"encrypted to {counted(len(project.desired.recipients), 'recipient')}"
         yield _finding(Health.OK, "responses", what, "recipients")
     elif project.in_ci or project.store.path is None:
         step = Step("add recipients to config/", ("reconciler", "init", "--age-key"))

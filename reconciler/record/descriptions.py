@@ -13,6 +13,13 @@ if TYPE_CHECKING:
     from reconciler.record.facts import AnyFact, What
 
 
+_LOSSES = {
+    "begun": "what exists already is not recorded",
+    "accepted": "what was recorded last may be lost",
+    "copy": "the record is being copied here from {}",
+}
+
+
 def describe(fact: AnyFact) -> str:  # noqa: C901, PLR0911, PLR0912 - one case for each kind of fact
     """Return what a fact says, without its subject, time and person."""
     match fact:
@@ -20,9 +27,9 @@ def describe(fact: AnyFact) -> str:  # noqa: C901, PLR0911, PLR0912 - one case f
             return f"record {fact.record} begins"
         case facts.LossOpened():
             named = f"; heads missed: {_list(fact.heads)}" if fact.heads else ""
-            return f"loss {fact.loss} opens ({fact.cause}){f' at the copy of {fact.of}' if fact.of else ''}{named}"
+            return f"{_LOSSES[fact.cause].format(fact.of)}, so nothing is created until loss {fact.loss} ends{named}"
         case facts.Completed():
-            return f"losses end: {_list(fact.losses)}"
+            return f"what exists is recorded: loss {_list(fact.losses)} ends"
         case facts.Closed():
             return f"the record continues at {fact.to}"
         case facts.Joined():

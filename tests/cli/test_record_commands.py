@@ -40,7 +40,7 @@ def test_what_weakens_a_gate_wants_to_be_agreed_to(project: CommandLine) -> None
     refused = project("state", "complete")
     assert (refused.code, refused.out) == (1, "")
     assert "--yes" in refused.err
-    assert "losses end: " in refused.err
+    assert "what exists is recorded: loss " in refused.err
     shown = project.fine("state", "complete", "--dry-run").out
     digest = shown[shown.index("sha256:") :].split(". ")[0]
     assert project("state", "complete", "--expect-digest", "sha256:other").code == 1

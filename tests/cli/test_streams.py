@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import signal
@@ -14,6 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from reconciler.cli.actions import annotation, mask
+from reconciler.cli.logs import log_to
+from reconciler.cli.terminal import Terminal
 from reconciler.errors import Message, Place
 
 if TYPE_CHECKING:
@@ -193,3 +196,16 @@ def test_a_document_names_the_run_that_made_it(form: str, project: CommandLine) 
     out = project.fine("plan", "--format", form).out
     assert "c0ffee" in out
     assert "4711" in out
+
+
+@pytest.mark.parametrize(("flags", "told"), [({}, 1), ({"quiet": True}, 0), ({"verbose": 1}, 2)])
+def test_what_is_logged_is_said_like_every_message(
+    capsys: pytest.CaptureFixture[str], flags: dict[str, object], told: int
+) -> None:
+    """A warning while calls are made obeys -q, and the format of stderr; with -v each call is said."""
+    log_to(Terminal({**flags, "log_format": "json"}))
+    logger = logging.getLogger("reconciler.applying")
+    logger.warning("%s", Message("store-down", "no answer", "state.jsonl"))
+    logger.debug("POST %s", "https://api.example")
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert ["no answer", "POST https://api.example"][:told] == [line["what"] for line in lines]

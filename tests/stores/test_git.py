@@ -266,11 +266,14 @@ def test_lost_answer(git_world: GitWorld, store: Store, wrap: Callable[[str], No
 
 
 def test_refused_by_a_rule(git_world: GitWorld, store: Store) -> None:
-    """A push that the server's rules refuse is no conflict."""
-    git_world.hook("pre-receive", "echo protected >&2; exit 1")
+    """A push that the server's rules refuse is no conflict; why is said once, though two branches were pushed."""
+    git_world.hook("pre-receive", "echo 'protected ' >&2; exit 1")
     with pytest.raises(StoreUnavailable) as raised:
         add(store, "x")
     assert name_of(raised) == "git-push-failed"
+    what = raised.value.messages[0].what
+    assert what.startswith("the push failed: protected; ")
+    assert what.count("hook declined") == 1
 
 
 @pytest.mark.parametrize("lock", ["state", HEAD])
