@@ -11,25 +11,29 @@ alike. At no moment do both places let a create pass.
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from reconciler.errors import HeadMoved, Message, Refused, StoreUnavailable, step
+from reconciler.errors import HeadMoved, Message, RecordError, Refused, StoreUnavailable, step
 from reconciler.operations.failpoints import VARIABLE, Failpoints
 from reconciler.operations.statements import CONFLICTS, too_many_conflicts
 from reconciler.record import chain
 from reconciler.record.facts import Begun, Closed, Completed, LossOpened
-from reconciler.record.gates import Obstacle, Standing
+from reconciler.record.gates import Obstacle
 from reconciler.record.merge import missing
 from reconciler.record.obstacles import obstacle_messages
 from reconciler.record.proposing import Proposal, digest_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from reconciler.model.record import Loss
     from reconciler.operations.project import Project
     from reconciler.record.facts import AnyFact
-    from reconciler.record.journal import Reading
+    from reconciler.record.journal import Journal, Reading
 
 _STEPS = 3
 
@@ -48,6 +52,7 @@ class Copy:
         """Raises SettingsError for a place that cannot be one, and Refused for one place under two names."""
         self._project = project
         self._from, self._to = project.journal_at(source), project.journal_at(to)
+        self._names = {self._from.place: source, self._to.place: to}
         self._again = ("reconciler", "state", "copy", source, to)
         self._failpoints = Failpoints(os.environ.get(VARIABLE, ""))
         self._failpoints.refuse_real_services(target.base_url for target in project.desired.targets.values())
@@ -59,15 +64,19 @@ class Copy:
 
         Raises Refused, where a gate of either place is closed or TO is in use, and RecordError.
         """
-        source, there = self._from.read(), self._to.look()
+        with self._about(self._from):
+            source = self._from.read()
+        with self._about(self._to):
+            there = self._to.look()
         continues = source.record.closed_to == self._to.place
         loss = self._loss(there)
         if continues and there is not None and loss is None and there.record.contains(source.record.head):
             return None, source, there
-        self._refuse_in_use(source, there, loss, is_closed=continues)
-        if continues and loss and source.record.closed_for != loss.id:
-            raise Refused(self._elsewhere())
-        self._refuse_closed_gate(source, there, is_closed=continues)
+        if there is not None:
+            with self._about(self._to):
+                self._refuse_in_use(source, there, loss)
+        with self._about(self._from):
+            self._refuse_closed_gate(source, there, loss, is_closed=continues)
         if loss is None or there is None:
             return self._begin(source, there), source, there
         if not continues:
@@ -144,37 +153,53 @@ class Copy:
         losses = there.record.open_losses if there and not there.record.closed_to else ()
         return next((loss for loss in losses if loss.cause == "copy" and loss.of == self._from.place), None)
 
-    def _elsewhere(self) -> Message:
-        """Return that FROM was copied to another record than TO, at a place of the same name."""
-        what = f"the record continues in another record than the one here: {self._to.place} on another machine, or lost"
-        accept = ("reconciler", "state", "accept-loss", "--state", self._from.place)
-        steps = (step("go on there"), step("if it is lost for good, run", *accept))
-        return Message("copied-elsewhere", what, self._from.place, steps)
+    @contextmanager
+    def _about(self, journal: Journal) -> Iterator[None]:
+        """Have errors name commands for the place that they are about, which may not be the project's."""
+        try:
+            yield
+        except (RecordError, Refused) as problem:
+            text = self._names[journal.place]
+            place = () if text == self._project.place else ("--state", text)
+            raise type(problem)(*(_at(message, place) for message in problem.messages)) from None
 
-    def _refuse_closed_gate(self, source: Reading, there: Reading | None, *, is_closed: bool) -> None:
+    def _refuse_closed_gate(
+        self, source: Reading, there: Reading | None, loss: Loss | None, *, is_closed: bool
+    ) -> None:
         """Raise Refused if FROM is not the record to go by. It may be closed towards TO, and lack TO's head."""
+        if is_closed and (there is None or (loss and source.record.closed_for != loss.id)):
+            what = f"the record continues at {self._to.place}, and that is not here: on another machine, or lost"
+            steps = (step("go on there"), step("if it is lost for good, run", "reconciler", "state", "accept-loss"))
+            raise Refused(Message("copy-lost", what, self._from.place, steps))
         obstacles = set(source.standing.obstacles) - {Obstacle.LOSS_OPEN}
         if is_closed:
             obstacles.discard(Obstacle.CLOSED)
         if there is not None and all(map(there.record.contains, source.standing.missing)):
             obstacles.discard(Obstacle.HEADS_MISSING)
-        standing = source.standing
         if any(loss.cause == "copy" for loss in source.record.open_losses):
-            obstacles, standing = {Obstacle.LOSS_OPEN}, Standing(self._from.place, (Obstacle.LOSS_OPEN,))
+            obstacles = {Obstacle.LOSS_OPEN}
         if obstacles:
-            raise Refused(*obstacle_messages(source.record, standing))
+            closed = tuple(found for found in Obstacle if found in obstacles)
+            raise Refused(*obstacle_messages(source.record, replace(source.standing, obstacles=closed)))
 
-    def _refuse_in_use(self, source: Reading, there: Reading | None, loss: Loss | None, *, is_closed: bool) -> None:
+    def _refuse_in_use(self, source: Reading, there: Reading, loss: Loss | None) -> None:
         """Raise Refused if TO holds anything but a record that was closed, or this copy as far as it came."""
-        if there is None:
-            if is_closed:
-                what = f"the record continues at {self._to.place}, and is missing there"
-                accept = step("if it is lost for good, run", "reconciler", "state", "accept-loss")
-                raise Refused(Message("copy-lost", what, self._to.place, (step("restore it"), accept)))
-            return
         if there.record.id != source.record.id or (loss is None and not there.record.closed_to):
-            other = step("copy to an empty place", *self._again[:-1], "PLACE")
-            raise Refused(Message("place-in-use", f"it holds a record, {there.record.id}", self._to.place, (other,)))
+            merge = step("add what is recorded here to it", "reconciler", "state", "recover", self._again[-2])
+            other = step("or copy to an empty place", *self._again[:-1], "PLACE")
+            what = f"it holds a record, {there.record.id}"
+            raise Refused(Message("place-in-use", what, self._to.place, (merge, other)))
         lacking = {Obstacle.NOT_FROM_HERE, Obstacle.SECOND_MISSING}.intersection(there.standing.obstacles)
         if (loss and lacking) or not all(map(source.record.contains, there.standing.missing)):
             raise Refused(*obstacle_messages(there.record, there.standing))
+
+
+def _at(message: Message, place: tuple[str, ...]) -> Message:
+    """Return a message whose commands about the record have the options that name a place."""
+    about = [
+        replace(each, command=(*each.command, *place))
+        if each.command[:2] == ("reconciler", "state") and each.command[2] != "copy"
+        else each
+        for each in message.steps
+    ]
+    return replace(message, steps=tuple(about))

@@ -148,14 +148,15 @@ def _case(project: Project, statement: Statement, reading: Reading | None) -> Ca
 
 
 def _continues(project: Project, record: Record) -> bool:
-    """True if the record is closed, and goes on at its other place; not if it is lost, closed or unreadable there."""
+    """True if the record was copied to a place where it is neither lost, nor closed, nor unreadable."""
     if not record.closed_to:
         return False
     try:
         other = project.journal_at(record.closed_to).read()
     except ReconcilerError:
         return False
-    return record.closed_for in other.record.losses and not other.record.closed_to
+    loss = other.record.losses.get(record.closed_for)
+    return loss is not None and not loss.open and not other.record.closed_to
 
 
 def _name_in_config(record: str) -> Message:

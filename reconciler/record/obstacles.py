@@ -22,7 +22,8 @@ def obstacle_messages(record: Record, standing: Standing, expected: str = "") ->
     While the first gate is closed, only what opens it is named: no other statement would be accepted. A record that
     continues elsewhere lacks what came after that, so nothing else is said of it.
     """
-    said = (Obstacle.OTHER_RECORD, Obstacle.CLOSED) if record.closed_to else tuple(Obstacle)
+    closed = Obstacle.CLOSED in standing.obstacles
+    said = (Obstacle.OTHER_RECORD, Obstacle.CLOSED) if closed else tuple(Obstacle)
     obstacles = [found for found in standing.obstacles if found in said and found is not Obstacle.LOSS_OPEN]
     return tuple(_message(obstacle, record, standing, expected) for obstacle in obstacles or standing.obstacles)
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from support.memory_project import EU, NOW, MemoryProject, created, unknown
 from support.memory_record import DOWN, MOVED, RECORD, MemoryStore, record_of
 
-from reconciler.errors import RecordClosed, Refused, StoreUnavailable
+from reconciler.errors import RecordClosed, RecordMissing, Refused, StoreUnavailable
 from reconciler.model.clock import stamp
 from reconciler.operations.copying import Copy
+from reconciler.operations.project import Flags
 from reconciler.record.facts import Closed, LossOpened
+from reconciler.record.gates import Note
 from reconciler.record.statements import AcceptLoss, Complete
 
 OFFERS, A, B = f"{EU}/offers", "memory:a", "memory:b"
@@ -180,7 +184,7 @@ def test_copy_begun_at_a_place_of_the_same_name_elsewhere_is_not_completed() -> 
         Copy(project, A, B).carry_out()
     other = MemoryProject({A: project.stores[A], B: MemoryStore()})
     Copy(other, A, B).carry_out()
-    assert refusal(project) == ["copied-elsewhere"]
+    assert refusal(project) == ["copy-lost"]
     assert not project.plan_opens(B)
     project.say(AcceptLoss())
     Copy(project, A, B).carry_out()
@@ -207,6 +211,31 @@ def test_complete_does_not_end_the_loss_of_a_copy() -> None:
     with pytest.raises(Refused) as caught:
         there.say(Complete())
     assert [message.name for message in caught.value.messages] == ["loss-of-copy"]
+
+
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_unfinished_copy_of_a_place_that_is_lost_can_be_finished(is_lost: bool) -> None:
+    """FROM is lost in the middle, or this machine has lost its note of that file: accepted there, it is copied on."""
+    project = project_to_copy()
+    project.stores[A].path = Path("/srv/a")
+    project.notes.write(Note(RECORD, (), A, 5, project.record_at(A).head), lambda _: True)
+    KilledAt(project, 2, done=True)
+    with pytest.raises(Killed):
+        Copy(project, A, B).carry_out()
+    if is_lost:
+        project.stores[A].data = None
+    else:
+        project.notes.kept.clear()  # type: ignore[attr-defined]
+    there = MemoryProject(project.stores)
+    there.__dict__ |= {"notes": project.notes, "flags": Flags(state=B)}
+    with pytest.raises((Refused, RecordMissing)) as caught:
+        Copy(there, A, B).carry_out()
+    steps = caught.value.messages[0].steps
+    assert steps[-1].command == ("reconciler", "state", "accept-loss", "--state", A)
+    project.say(AcceptLoss())
+    Copy(there, A, B).carry_out()
+    assert [loss.cause for loss in project.record_at(B).open_losses] == ["accepted"]
+    assert (project.plan_opens(A), project.plan_opens(B)) == (False, False)
 
 
 def test_failure_names_the_way_on() -> None:
