@@ -1,4 +1,4 @@
-"""What is logged while calls are made, on stderr like every message: warnings, and with -v each call.
+"""Log entries made while calls are made, on stderr like every message: warnings, and with -v each call.
 
 Apart from `terminal`, since a command that calls nothing does not load `logging`.
 """

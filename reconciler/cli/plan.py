@@ -43,9 +43,13 @@ def plan(
     from reconciler.reports.plan import plan_document  # noqa: PLC0415 - likewise
 
     project = invocation.project
-    made = make_plan(project, patterns, allow_empty=allow_empty).plan
-    refusal = plaintext_refusal(project, made)
+    planned = make_plan(project, patterns, allow_empty=allow_empty)
+    made, refusal = planned.plan, plaintext_refusal(project, planned.plan)
     warnings = [*project.desired.warnings, *([refusal] if refusal else [])]
+    if project.recovery_files:
+        from reconciler.operations.recovery_file import unrecovered  # noqa: PLC0415 - only where one is left
+
+        warnings += unrecovered(project, planned.reading.record)
 
     def values() -> dict[str, Any]:
         from reconciler.reports.json import plan_json  # noqa: PLC0415 - not for text

@@ -10,6 +10,7 @@ from reconciler.errors import ConfigError, Message, ReconcilerError, Step
 from reconciler.model.desired import Desired
 from reconciler.model.result import Finding, Health
 from reconciler.model.selection import Selection
+from reconciler.operations.recovery_file import unrecovered
 from reconciler.record.obstacles import obstacle_messages
 from reconciler.reports.words import counted
 
@@ -132,6 +133,8 @@ def _record(project: Project, *, write: bool) -> Iterator[Finding]:
     yield _finding(Health.OK, "record", what, journal.place)
     for message in obstacle_messages(record, reading.standing, journal.expected):
         yield Finding("record", Health.FAILED, message)
+    for message in unrecovered(project, record):
+        yield Finding("record", Health.WARNING, message)
     if reading.torn:
         what = f"{counted(reading.torn, 'byte')} of a torn write: left out"
         yield _finding(Health.WARNING, "record", what, journal.place)

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from reconciler.record.notes import Notes
     from reconciler.record.store import Store
 
+UNRECORDED = "unrecorded"
+"""The folder of recovery files in the data directory."""
+
 _DEFAULT_STATE = "state.jsonl"
 _ACTIONS = {"actor": "GITHUB_ACTOR", "rerun_by": "GITHUB_TRIGGERING_ACTOR", "commit": "GITHUB_SHA"}
 
@@ -116,6 +119,11 @@ class Project:
     def data_directory(self) -> Path:
         """The directory of what must not be lost: notes of heads, responses in the clear, recovery files."""
         return home("XDG_DATA_HOME", ".local/share") / "reconciler"
+
+    @property
+    def recovery_files(self) -> list[Path]:
+        """The files with results that an apply on this machine could not append to a record; mostly none."""
+        return sorted((self.data_directory / UNRECORDED).glob("*.jsonl"))
 
     @property
     def in_ci(self) -> bool:

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from reconciler.disk.directories import private_directory
 from reconciler.disk.durable import replace_file
 from reconciler.errors import Message, SettingsError, step
+from reconciler.operations.project import UNRECORDED
 from reconciler.record import chain
 from reconciler.record.chain import Line
 from reconciler.record.facts import AnyFact  # noqa: TC001 - msgspec reads the annotation
@@ -26,9 +27,8 @@ from reconciler.record.statements import Recover
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from reconciler.model.record import Record
     from reconciler.operations.project import Project
-
-_FOLDER = "unrecorded"
 
 
 class _Saved(Struct, frozen=True, forbid_unknown_fields=True):
@@ -43,11 +43,11 @@ def save(directory: Path, record: str, place: str, facts: Sequence[AnyFact], rea
     """
     saved = [_Saved(record, fact if fact.origin else replace(fact, origin=_origin(record, fact))) for fact in facts]
     data = b"".join(encode(line) + b"\n" for line in saved)
-    file = directory / _FOLDER / f"{sha256(data).hexdigest()[:32]}.jsonl"
+    file = directory / UNRECORDED / f"{sha256(data).hexdigest()[:32]}.jsonl"
     problem = f"results could not be saved to the record: {reason}" if reason else "results could not be saved"
     recover = ("reconciler", "state", "recover")
     try:
-        private_directory(private_directory(directory) / _FOLDER)
+        private_directory(private_directory(directory) / UNRECORDED)
         replace_file(file, data, 0o600)
     except Exception:  # noqa: BLE001 - whatever it was, nothing else has them
         lines = step(f"save these lines to a file: {data.decode()}")
@@ -55,6 +55,21 @@ def save(directory: Path, record: str, place: str, facts: Sequence[AnyFact], rea
         return Message("results-not-saved", f"{problem}; nor to a recovery file", place, (lines, again))
     again = step("remove the cause, then run", *recover, str(file))
     return Message("results-in-recovery-file", f"{problem}; they are in {file}", place, (again,))
+
+
+def unrecovered(project: Project, record: Record) -> list[Message]:
+    """Return a message for each recovery file of this machine with facts of a record that it does not have."""
+    messages = []
+    for file in project.recovery_files:
+        try:
+            saved = [decode(line, type=_Saved) for line in file.read_bytes().splitlines() if line.strip()]
+        except (OSError, MsgspecError, UnicodeDecodeError):
+            continue  # `state recover` says what is wrong with it
+        if any(line.record == record.id and line.fact.origin not in record.contained for line in saved):
+            again = step("to add them, run", "reconciler", "state", "recover", str(file))
+            what = f"results of an earlier apply are not in the record; they are in {file}"
+            messages.append(Message("not-recovered", what, project.place, (again,)))
+    return messages
 
 
 def recovered(project: Project, source: str) -> Recover:

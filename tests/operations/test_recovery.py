@@ -17,7 +17,7 @@ from reconciler.model.desired import Verification
 from reconciler.model.record import Status
 from reconciler.operations.history import attempts_json, history, show, verify
 from reconciler.operations.observing import observed
-from reconciler.operations.recovery_file import recovered, save
+from reconciler.operations.recovery_file import recovered, save, unrecovered
 from reconciler.operations.statements import prepare
 from reconciler.record.chain import link, parse
 from reconciler.record.facts import Begun, Closed, Completed, LossOpened, Renamed
@@ -55,6 +55,18 @@ class TestRecoveryFile:
         project.say(recovered(project, str(file)))
         assert project.record_at().attempts["a"].status is Status.LIVE
         assert project.say(recovered(project, str(file))).facts == ()
+
+    def test_what_is_not_recovered_is_named(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A later plan names each file with results of this record that it lacks; no other, and none once recovered."""
+        monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+        intended, answered = created("a", OFFERS)
+        project = project_with(intended)
+        message = save(project.data_directory, RECORD, "memory:a", [answered], "")
+        save(project.data_directory, "f" * 32, "memory:b", [answered], "")
+        (named,) = unrecovered(project, project.record_at())
+        assert named.steps[0].command == message.steps[-1].command
+        project.say(recovered(project, named.steps[0].command[-1]))
+        assert unrecovered(project, project.record_at()) == []
 
     def test_what_cannot_be_saved_is_in_the_message(self, tmp_path: Path) -> None:
         """Where no file can be written, the message has the lines, and these can be recovered."""
