@@ -207,8 +207,11 @@ def _recover(statement: statements.Recover, case: Case, record: Record) -> Draft
         what = f"the record continues at {record.closed_to}"
         raise Refused(Message("record-closed", what, case.standing.place, (use,)))
     theirs = fold(statement.lines)
+    given_up = step("or, if it was given up for another copy, run", "reconciler", "state", "accept-loss")
     refusals = [
-        Message("copy-unfinished", f"loss {loss.id} there is of an unfinished copy", statement.source, (finish,))
+        Message(
+            "copy-unfinished", f"loss {loss.id} there is of an unfinished copy", statement.source, (finish, given_up)
+        )
         for loss in theirs.open_losses
         if loss.cause == "copy" and loss.id not in record.losses
         for finish in (step("finish that copy first", "reconciler", "state", "copy", loss.of, statement.source),)

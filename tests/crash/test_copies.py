@@ -7,7 +7,7 @@ from itertools import permutations
 from typing import TYPE_CHECKING
 
 import pytest
-from support.machines import HERE, KINDS, Partner, names
+from support.machines import AFTER_LOSS, HERE, KINDS, Partner, names
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -120,8 +120,28 @@ def test_two_copies_at_once_leave_one_place_open(tmp_path: Path, places: Places)
         codes = [each.finish(process).code for each, process in zip((machine, other), copies, strict=True)]
         assert sorted(codes) == [0, 1], codes
         won = news[codes.index(0)]
-        assert [place for place in (old, *news) if _lets_pass(machine, place)] == [won]
-        machine.declare(partner.wanted, state=won)
+        winner = (machine, other)[codes.index(0)]
+        assert [place for place in (old, *news) if _lets_pass(winner, place)] == [won]
+        winner.declare(partner.wanted, state=won)
+        winner.recover()
+
+
+def test_a_machine_whose_copy_was_given_up_goes_on_at_the_place_of_another_one(tmp_path: Path, places: Places) -> None:
+    """It remembers the place that it began: nothing is sent from there until `accept-loss` and `complete`."""
+    with Partner(tmp_path / "p", places.make("postgresql")) as partner:
+        machine, other = partner.first(1), partner.machine("other")
+        machine.recover()
+        old, (given_up, new) = partner.place.name, [_to(partner, places, "git"), _to(partner, places, "s3")]
+        killed = machine.run("state", "copy", old, given_up, "--yes", failpoint="after-append:1:kill")
+        assert killed.code == -signal.SIGKILL
+        other.succeed("state", "copy", old, new, "--yes")
+        machine.declare(names(2), state=new)
+        refused = machine.run("state", "recover", given_up)
+        assert (refused.code, "state accept-loss" in refused.err) == (1, True), refused
+        assert not any(_lets_pass(machine, place) for place in (old, given_up, new))
+        machine.succeed("state", "accept-loss", "--yes")
+        partner.wait(AFTER_LOSS)
+        machine.succeed("state", "complete", "--yes")
         machine.recover()
 
 
