@@ -22,7 +22,7 @@ from reconciler.record.obstacles import settling
 from reconciler.record.statements import CancelRemoval, Draft, RequestRemoval
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from reconciler.errors import Step
     from reconciler.model.record import Attempt, Record
@@ -83,7 +83,7 @@ def resolve(statement: Resolve, case: Case, record: Record) -> Draft:
                     what=(call := what_of(attempt)),
                     note=statement.note,
                     disproves=attempt.confirmations,
-                    beside=in_force_with(call, record),
+                    beside=_others(attempt, in_force_with(call, record), record),
                 )
             )
         elif not statement.created and attempt.unresolved:
@@ -91,6 +91,12 @@ def resolve(statement: Resolve, case: Case, record: Record) -> Draft:
     removed = (attempt for attempt in attempts if attempt.removed and attempt.status is Status.GONE)
     notices = map(_recorded_as_removed, removed) if statement.created and not facts else ()
     return Draft(tuple(facts), tuple(notices), weakens=bool(facts) and not statement.created)
+
+
+def _others(attempt: Attempt, sharing: Iterable[str], record: Record) -> tuple[str, ...]:
+    """Return those in force that cannot be what an attempt created: of equal URL, if it was taken for gone."""
+    is_gone, url = attempt.status is Status.GONE, normal_url(attempt.url)
+    return tuple(other for other in sharing if is_gone or normal_url(record.attempts[other].url) != url)
 
 
 def in_force_with(call: What, record: Record) -> tuple[str, ...]:

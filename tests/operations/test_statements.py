@@ -251,6 +251,14 @@ class TestImport:
         assert project.say(another).facts == ()
         assert (len(excess(project.record_at()).twice), excess(project.record_at()).recorded) == (1, ())
 
+    def test_unknown_create_may_be_what_was_imported(self) -> None:
+        """A history that was merged brings a create which may be the import: that it exists makes no second one."""
+        project = project_with(desired=desired_of({OFFERS: (("ONB10001",), URL.format("offers"))}))
+        project.say(Import(OFFERS))
+        project.add(*unknown("a", OFFERS))
+        project.say(Resolve(OFFERS, created=True, attempts=("a",)))
+        assert (excess(project.record_at()).twice, len(excess(project.record_at()).recorded)) == ((), 1)
+
     def test_what_replaced_an_import_removed_by_mistake_is_another(self) -> None:
         """The import and what was created in its place deliver twice: neither may be the other."""
         project = project_with(desired=desired_of({OFFERS: (("ONB10001",), URL.format("offers"))}))
