@@ -1,0 +1,100 @@
+"""The page in a browser, as a person uses it, and what checkers of HTML and of accessibility say about it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from support.pages import DESKTOP, PAPER, PHONE, examine, write_pages
+from support.servers import component
+
+AXE = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+OWN = ("plan", "status", "calm")
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return the files of all pages by name."""
+    return write_pages(tmp_path_factory.mktemp("pages"))
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+def test_the_first_screen_has_the_verdict_the_targets_the_digest_and_the_first_change(
+    pages: dict[str, Path], size: tuple[int, int]
+) -> None:
+    """Nobody has to scroll for them, on a desktop or a phone, and the page is not wider than either."""
+    script = """return [
+        page.querySelector("header").getBoundingClientRect().bottom,
+        page.querySelector(".changes li").getBoundingClientRect().bottom,
+        page.documentElement.scrollWidth]"""
+    header, change, width = examine(pages["plan"], script, size)
+    assert max(header, change) <= size[1]
+    assert width <= size[0]
+
+
+def test_a_page_passes_its_own_policy_and_runs_nothing_else(pages: dict[str, Path]) -> None:
+    """Its style and script are in force; text from elsewhere is text."""
+    script = """return [page.querySelectorAll("button").length > 0, page.title.startsWith("<script>"),
+        view.getComputedStyle(page.querySelector(".changes")).listStyleType, page.images.length]"""
+    assert examine(pages["hostile"], script) == [True, True, "none", 0]
+
+
+@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize(("media", "size"), [("", PHONE), ("dark", DESKTOP)], ids=["phone", "dark"])
+def test_axe_finds_nothing(pages: dict[str, Path], name: str, media: str, size: tuple[int, int]) -> None:
+    """Everybody can read and use the page, in both colour schemes."""
+    axe = Path(component("html-validate")).parent.parent / "axe-core" / "axe.min.js"
+    script = f"""const found = await view.axe.run(page, {json.dumps(AXE)});
+        return found.violations.map((violation) => [violation.id, violation.nodes[0].html])"""
+    assert examine(pages[name], script, size, media, axe.read_text(encoding="utf-8")) == []
+
+
+def test_both_colour_schemes_have_their_own_colours(pages: dict[str, Path]) -> None:
+    """Dark mode has a dark page."""
+    script = "return view.getComputedStyle(page.documentElement).backgroundColor"
+    assert examine(pages["plan"], script) == "rgb(255, 255, 255)"
+    assert examine(pages["plan"], script, media="dark") == "rgb(13, 17, 23)"
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_paper_clips_no_command_and_shows_what_is_folded(pages: dict[str, Path], name: str) -> None:
+    """Commands wrap, details are open, buttons are gone, and nothing is beyond the margin."""
+    script = """view.dispatchEvent(new Event("beforeprint"));
+        return [
+            [...page.querySelectorAll(".cmd, td")].filter((cell) => cell.scrollWidth > cell.clientWidth + 1).length,
+            [...page.querySelectorAll("details > *")].filter((block) => block.offsetHeight === 0).length,
+            [...page.querySelectorAll("button")].filter((button) => button.offsetHeight > 0).length,
+            page.documentElement.scrollWidth]"""
+    clipped, folded, buttons, width = examine(pages[name], script, PAPER, "print")
+    assert (clipped, folded, buttons) == (0, 0, 0)
+    assert width <= PAPER[0]
+
+
+def test_a_button_copies_the_whole_command(pages: dict[str, Path]) -> None:
+    """It selects what it copies, for browsers that refuse the clipboard."""
+    script = """const command = page.querySelector(".cmd");
+        command.nextElementSibling.click();
+        return [command.textContent, String(view.getSelection())]"""
+    command, selected = examine(pages["plan"], script)
+    assert command.startswith("reconciler ")
+    assert selected == command
+
+
+def test_two_checkers_of_html_find_nothing(pages: dict[str, Path]) -> None:
+    """One does not calculate the hashes of a policy, which a browser does, so it is not asked about them."""
+    own = [str(pages[name]) for name in OWN]
+    assert said(component("vnu"), "--filterpattern", ".*Content Security Policy.*", *own) == (0, "")
+    (pages["plan"].parent / ".htmlvalidate.json").write_text(json.dumps({"extends": ["html-validate:recommended"]}))
+    assert said(component("html-validate"), *own) == (0, "")
+
+
+def said(*command: str) -> tuple[int, str]:
+    """Return the exit code of a checker, and what it says about the pages."""
+    environment = {**os.environ, "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss8m"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False, env=environment)
+    beside = ("npm warn", "NOTE: Picked up JDK_JAVA_OPTIONS")
+    lines = [line for line in (done.stdout + done.stderr).splitlines() if not line.startswith(beside)]
+    return done.returncode, "\n".join(lines)
