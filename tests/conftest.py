@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy")
 _FOREIGN = ("RECONCILER_", "GITHUB_", "XDG_", "CI", "NO_COLOR", "FORCE_COLOR", "SSL_CERT_", *_PROXIES)
+_PROCESSES = ("crash", "journey")
+_SHORT = ("test_journey", "test_losses", "test_races")
 _KEPT = ("RECONCILER_TEST_COMPONENTS", "RECONCILER_TEST_PATH")
 
 
@@ -27,6 +29,15 @@ def pytest_configure() -> None:
 def pytest_xdist_auto_num_workers() -> int:
     """Twice as many as there are cores: many tests wait for the processes they start."""
     return 2 * (os.cpu_count() or 1)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave to the long runs the scenes of real processes, but for some on a file: each starts dozens of them."""
+    for item in items:
+        of_processes = item.path.parent.name in _PROCESSES
+        if of_processes and not (item.path.stem in _SHORT and "[file]" in item.name):
+            item.add_marker(pytest.mark.soak)
 
 
 @pytest.fixture(autouse=True)

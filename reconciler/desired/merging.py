@@ -170,12 +170,14 @@ class _Merger(Struct):
         self.mistakes.add("missing-field", patch.key, f"{self.target}/{name}: {what}", remedy, once=what)
 
     def _expand(self, name: str, written: str, node: Node) -> str | None:
-        try:
-            self.variables["name"] = name
-            url = written.format_map(self.variables)
-        except KeyError as unknown:
-            self._refuse_variable(unknown.args[0], node)
-            return None
+        url = written
+        if "{" in written or "}" in written:
+            try:
+                self.variables["name"] = name
+                url = written.format_map(self.variables)
+            except KeyError as unknown:
+                self._refuse_variable(unknown.args[0], node)
+                return None
         if _has_fault(url, node, self.mistakes):
             return None
         if ATTEMPT in url and url.count(ATTEMPT) != attempts(written):

@@ -12,6 +12,7 @@ from reconciler.model.url import has_attempt, normal_url, service_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from collections.abc import Set as AbstractSet
 
     from reconciler.model.address import Address
     from reconciler.model.outcome import Outcome
@@ -187,7 +188,7 @@ class Record(Struct, frozen=True, dict=True):
     base_urls: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     accounts: Mapping[str, frozenset[str]] = field(default_factory=dict)
     services: Mapping[str, str] = field(default_factory=dict)
-    contained: frozenset[str] = frozenset()
+    contained: AbstractSet[str] = frozenset()
     received: Mapping[tuple[str, str, str], tuple[tuple[str, str], ...]] = field(default_factory=dict)
     missed: frozenset[str] = frozenset()
     closed_for: str = ""

@@ -17,7 +17,6 @@ def is_placeholder(url: str) -> bool:
     return (urlsplit(url).hostname or "").endswith(".example")
 
 
-@lru_cache(maxsize=65_536)
 def normal_url(url: str) -> str:
     """The form of `url` in which two URLs compare: scheme and host in lower case, no default port, a path."""
     if _USUAL.fullmatch(url):
@@ -37,6 +36,7 @@ def same_service(one: str, other: str) -> bool:
     return service_key(one) == service_key(other)
 
 
+@lru_cache(maxsize=1024)
 def service_key(base_url: str) -> str:
     """Return the key of a service: equal for all spellings of its base URL that RFC 3986, section 6.2.2, allows.
 

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import DecodeError, Struct, ValidationError
 from msgspec.json import Decoder, Encoder
+from msgspec.structs import force_setattr
 
 from reconciler.errors import Message, RecordDamaged, Step
 from reconciler.record.facts import AnyFact, Begun
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 START = "0" * 64
 """The hash before the first line."""
@@ -103,6 +104,7 @@ def complete(data: bytes) -> bytes:
 def _checked(data: bytes, end: int, where: str) -> Iterator[Line]:
     """Yield the lines before `end`, each checked against the one before it."""
     previous, start, number = START, 0, 0
+    by: Mapping[str, str] = {}
     while start < end:
         newline = data.index(b"\n", start)
         line, start, number = data[start:newline], newline + 1, number + 1
@@ -117,7 +119,9 @@ def _checked(data: bytes, end: int, where: str) -> Iterator[Line]:
             what = f"line {number} cannot be read: {problem} (written by a newer version?)"
             newer = Step("use the version of reconciler that wrote it")
             raise RecordDamaged(Message("record-unreadable", what, f"{where}:{number}", (newer,))) from None
-        previous = digest
+        if fact.by == by:
+            force_setattr(fact, "by", by)  # kept once: many lines in a row are of one person or run
+        previous, by = digest, fact.by
         yield Line(fact, digest)
 
 

@@ -159,7 +159,7 @@ def fold(lines: Sequence[Line]) -> Record:
         base_urls=base_urls,
         accounts=accounts,
         services=services,
-        contained=frozenset(contained),
+        contained=contained,
         received={key: tuple(sorted(set(spans))) for key, spans in parts.spans.items()},
         missed=frozenset(parts.missed),
         closed_for=parts.closed.loss if parts.closed else "",
@@ -190,22 +190,26 @@ def _addresses(renames: Mapping[str, Renamed]) -> dict[str, list[tuple[str, str]
 
 
 def _attempts(
-    groups: Mapping[str, Sequence[Line]],
+    groups: dict[str, list[Line]],
     whats: Mapping[str, What],
     renamed: Mapping[str, list[tuple[str, str]]],
     last_received: Mapping[str, Mapping[str, str]],
 ) -> dict[str, Attempt]:
+    """Return the attempts by id, oldest first. It empties `groups` on the way: both at once take much memory."""
     successors: dict[str, list[str]] = {}
     attempts: dict[str, Attempt] = {}
     for attempt, what in whats.items():
         for superseded in what.supersedes:
             successors.setdefault(superseded, []).append(attempt)
         retries = _retries(what, whats) if what.supersedes else 0
-        attempts[attempt] = _decide(attempt, groups[attempt], what, renamed.get(attempt, ()), last_received, retries)
+        attempts[attempt] = _decide(
+            attempt, groups.pop(attempt), what, renamed.get(attempt, ()), last_received, retries
+        )
     for attempt in successors.keys() & attempts.keys():
         standing = tuple(sorted(found for found in successors[attempt] if _stands(found, successors, attempts)))
         attempts[attempt] = replace(attempts[attempt], superseded_by=standing)
-    return dict(sorted(attempts.items(), key=lambda item: (item[1].since, item[0])))
+    order = sorted(attempts, key=lambda attempt: (attempts[attempt].since, attempt))
+    return {attempt: attempts[attempt] for attempt in order}
 
 
 def _stands(attempt: str, successors: Mapping[str, Sequence[str]], attempts: Mapping[str, Attempt]) -> bool:

@@ -45,8 +45,8 @@ def test_a_target_of_another_service_is_not_in_line(scene: Scene) -> None:
     """The record binds a target to another service or account than the settings name: said, and not in line."""
     scene.apply()
     scene.declare(target(USA, base_url="https://elsewhere.example"))
-    for options in ({}, {"gate": True}):
-        compared = pairs(scene, **options)
+    for gate in (False, True):
+        compared = pairs(scene, gate=gate)
         assert (False, [USA]) == (compared.in_line, [message.where for message in compared.foreign])
 
 

@@ -66,7 +66,8 @@ class LendingService:
         head, _, data = self._server.requests[-1].partition(b"\r\n\r\n")
         first, *lines = head.decode().split("\r\n")
         pairs = (line.partition(": ") for line in lines)
-        received = Received(*first.split()[:2], {name.lower(): value for name, _, value in pairs}, data)
+        method, path = first.split()[:2]
+        received = Received(method, path, {name.lower(): value for name, _, value in pairs}, data)
         with self._alone:
             status, body, *headers = self._response(received)
         fields = {"Content-Type": "application/json", "Content-Length": str(len(body.encode()))}
