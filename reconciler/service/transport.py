@@ -266,15 +266,12 @@ class _Exchange:
     def _connected(self, stream: Any) -> None:
         """Keep a second handle of the socket: TLS takes the first one over."""
         connection: socket.socket = stream.get_extra_info("socket")
-        try:
+        with suppress(OSError), self._lock:  # a reset may have been faster
             self._is_local = ip_address(connection.getpeername()[0].partition("%")[0]).is_loopback
-            with self._lock:
-                if self._is_over:
-                    raise Withheld
-                self._socket = connection.dup()
-        except BaseException:  # such as a reset that is faster: nobody else knows of the socket yet
-            connection.close()
-            raise
+            self._socket = None if self._is_over else connection.dup()
+        if self._socket is None:
+            connection.close()  # nobody else knows of it yet
+            raise Withheld
 
     def _release(self, plain: bool) -> None:
         """The point of no return: from here on the outcome is unknown, unless a status line arrives."""
