@@ -224,6 +224,11 @@ class Record(Struct, frozen=True, dict=True):
         return self._by_service.get(service, {})
 
     @cached_property
+    def bound_services(self) -> frozenset[str]:
+        """The keys of the services that its targets are bound to, as `service_of` has them."""
+        return frozenset(self.service_of(url) for urls in self.base_urls.values() for url in urls)
+
+    @cached_property
     def _by_address(self) -> dict[str, tuple[Attempt, ...]]:
         found: dict[str, list[Attempt]] = {}
         for attempt in self.attempts.values():

@@ -24,13 +24,9 @@ def is_pattern(text: str) -> bool:
 
 
 class Selection(Struct, frozen=True, dict=True):
-    """Globs over targets (`europe/*`) and over addresses (`*/production/offers`); none means everything.
-
-    `left_out` are targets of which nothing is selected, whatever the patterns are.
-    """
+    """Globs over targets (`europe/*`) and over addresses (`*/production/offers`); none means everything."""
 
     patterns: tuple[str, ...] = ()
-    left_out: tuple[TargetName, ...] = ()
 
     @classmethod
     def of(cls, patterns: tuple[str, ...]) -> Selection:
@@ -48,27 +44,13 @@ class Selection(Struct, frozen=True, dict=True):
         return cls(tuple(sorted(set(patterns))))
 
     def has(self, address: Address) -> bool:
-        if address.target in self.left_out:
-            return False
         return not self.patterns or any(
             not _is_over_addresses(pattern) or matches(pattern, address) for pattern in self._concerning(address.target)
         )
 
     def touches(self, target: TargetName) -> bool:
         """True if the target, or possibly an address on it, is selected."""
-        return target not in self.left_out and (not self.patterns or bool(self._concerning(target)))
-
-    def on(self, target: TargetName) -> list[str]:
-        """The patterns that select on this target what these do, and nothing on another one."""
-        concerning = self._concerning(target)
-        if not all(map(_is_over_addresses, concerning)) or not concerning:
-            return [target]
-        return [f"{target}/{pattern.rpartition('/')[2]}" for pattern in concerning]
-
-    @property
-    def names_addresses(self) -> bool:
-        """True if one of the patterns is over addresses."""
-        return any(map(_is_over_addresses, self.patterns))
+        return not self.patterns or bool(self._concerning(target))
 
     def unmatched(self, targets: Collection[TargetName], addresses: Collection[Address]) -> list[str]:
         """The patterns that match nothing that is known."""

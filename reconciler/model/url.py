@@ -31,11 +31,6 @@ def normal_url(url: str) -> str:
     return f"{scheme}://{host}{port}{parts.path or '/'}{query}"
 
 
-def same_service(one: str, other: str) -> bool:
-    """True if two base URLs name one service: a trailing slash makes no difference either."""
-    return service_key(one) == service_key(other)
-
-
 @lru_cache(maxsize=1024)
 def service_key(base_url: str) -> str:
     """Return the key of a service: equal for all spellings of its base URL that RFC 3986, section 6.2.2, allows.
@@ -103,8 +98,3 @@ def has_attempt(template: str) -> bool:
 def filled(template: str, attempt: str) -> str:
     """Return the URL that a create with this attempt id sends."""
     return template.replace(ATTEMPT, attempt)
-
-
-def template_of(url: str, attempt: str) -> str:
-    """Return the template of a URL that may hold the id of its own attempt: the inverse of `filled`."""
-    return url.replace(attempt, ATTEMPT) if attempt else url

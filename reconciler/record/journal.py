@@ -87,7 +87,7 @@ class Journal:
         lines, second = chain.parse(stored.data, self.place), stored.second
         torn = len(stored.data) - stored.data.rfind(b"\n") - 1
         del stored  # its bytes are as many as what comes of them
-        reading = self._judged(lines, second, notes, torn)
+        reading = self._judged(fold(lines), lines, second, notes, torn)
         self._note(reading)
         return reading
 
@@ -102,7 +102,8 @@ class Journal:
         data, new = chain.link(reading.record.head, len(reading.lines), facts)
         second = new[-1].hash if reading.standing.first_gate_open else None
         self.store.append(reading.record.head, len(reading.lines) + 1, data, note, second=second)
-        after = self._judged(reading.lines + new, second, notes)
+        lines = reading.lines + new
+        after = self._judged(fold(lines), lines, second, notes)
         self._note(after)
         return after
 
@@ -111,15 +112,16 @@ class Journal:
 
         The second place and the note of this machine are set, whatever they held.
         """
-        lines = reading.lines if reading else ()
-        data, new = chain.link(lines[-1].hash if lines else None, len(lines), facts)
-        self.store.append(lines[-1].hash if lines else None, len(lines) + 1, data, note, second=new[-1].hash)
-        record = fold(lines + new)
+        head, former_lines = (reading.record.head, reading.lines) if reading else (None, ())
+        data, new = chain.link(head, len(former_lines), facts)
+        self.store.append(head, len(former_lines) + 1, data, note, second=new[-1].hash)
+        lines = former_lines + new
+        record = fold(lines)
         self._remember(record, record.entries, record.head, lambda _: True)
         for former in self.remembered(record.id):
             if former.place == self.place and former.record != record.id and record.contains(former.head):
                 self.notes.drop(former)
-        return self._judged(lines + new, new[-1].hash, self.notes.all())
+        return self._judged(record, lines, record.head, self.notes.all())
 
     def extend(self, reading: Reading, head: str, seq: int, new: tuple[bytes, tuple[Line, ...]], note: str) -> None:
         """As `append`, of lines that an apply has linked itself (`chain.link`) after those of `reading` and its own.
@@ -142,10 +144,10 @@ class Journal:
             head = reading.record.head
             self.store.append(head, len(reading.lines) + 1, b"", "", second=head)
 
-    def _judged(self, lines: tuple[Line, ...], second: str | None, notes: Sequence[Note], torn: int = 0) -> Reading:
-        record = fold(lines)
-        services = self._services.union(record.service_of(url) for urls in record.base_urls.values() for url in urls)
-        known = concerning(notes, record.id, services, self.place)
+    def _judged(
+        self, record: Record, lines: tuple[Line, ...], second: str | None, notes: Sequence[Note], torn: int = 0
+    ) -> Reading:
+        known = concerning(notes, record.id, self._services | record.bound_services, self.place)
         is_file = self.store.path is not None
         standing = stand(record, known, self.place, is_file=is_file, second=second, expected=self.expected)
         return Reading(record, lines, standing, second, torn)
@@ -157,8 +159,8 @@ class Journal:
             self._remember(record, record.entries, record.head, lambda former: record.contains(former.head))
 
     def _remember(self, record: Record, entries: int, head: str, replaces: Callable[[Note], bool]) -> None:
-        keys = {key for urls in record.base_urls.values() for key in map(record.service_of, urls)}
-        self.notes.write(Note(record.id, tuple(sorted(self._services | keys)), self.place, entries, head), replaces)
+        services = tuple(sorted(self._services | record.bound_services))
+        self.notes.write(Note(record.id, services, self.place, entries, head), replaces)
 
     def _missing(self) -> Message:
         notes = self.remembered(self.expected)
