@@ -11,10 +11,11 @@ import pytest
 from support.machines import EXECUTABLE, Partner, limited, names
 
 if TYPE_CHECKING:
-    from support.machines import Finished, Machine, Places
+    from support.command_line import Ran
+    from support.machines import Machine, Places
 
 
-def _shell(machine: Machine, line: str) -> Finished:
+def _shell(machine: Machine, line: str) -> Ran:
     """Run a line of bash, in which `$r` is the executable."""
     process = subprocess.Popen(
         ["bash", "-c", line],
@@ -27,7 +28,7 @@ def _shell(machine: Machine, line: str) -> Finished:
     return machine.finish(process)
 
 
-def _errors(finished: Finished) -> int:
+def _errors(finished: Ran) -> int:
     return finished.err.count("Error: ")
 
 

@@ -25,7 +25,7 @@ subscriptions:
 
 
 class Ran(NamedTuple):
-    """What a command came to."""
+    """How a command ended."""
 
     code: int
     out: str

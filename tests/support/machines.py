@@ -29,6 +29,7 @@ import pyrage  # type: ignore[import-untyped]
 
 from reconciler.sandbox import Sandbox
 from support import servers
+from support.command_line import Ran
 from support.git_world import GitWorld, run_git
 
 if TYPE_CHECKING:
@@ -44,20 +45,6 @@ AFTER_FLIGHT, AFTER_LOSS = 200, 400
 
 Route = tuple[str, str, str]
 """The name of a target at the sandbox, an event code, and the URL that it is delivered to."""
-
-
-@dataclass(frozen=True)
-class Finished:
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def document(self) -> Any:
-        """Its stdout as JSON."""
-        return json.loads(self.out)
 
 
 @dataclass
@@ -134,7 +121,7 @@ class Machine:
             [*prefix, EXECUTABLE, *words], cwd=self.path, env=self.variables(failpoint), start_new_session=True, **given
         )
 
-    def finish(self, process: subprocess.Popen[bytes], stdin: str | None = None) -> Finished:
+    def finish(self, process: subprocess.Popen[bytes], stdin: str | None = None) -> Ran:
         """Wait until a command ends. Its output holds no secret, and no traceback."""
         try:
             out, err = process.communicate(None if stdin is None else stdin.encode(), timeout=60)
@@ -142,24 +129,24 @@ class Machine:
             process.kill()
             process.communicate()
             raise
-        return self.partner.checked(Finished(process.returncode, (out or b"").decode(), (err or b"").decode()))
+        return self.partner.checked(Ran(process.returncode, (out or b"").decode(), (err or b"").decode()))
 
-    def run(self, *words: str, stdin: str | None = None, failpoint: str = "", prefix: Sequence[str] = ()) -> Finished:
+    def run(self, *words: str, stdin: str | None = None, failpoint: str = "", prefix: Sequence[str] = ()) -> Ran:
         """Run a command to its end, without a terminal."""
         streams = {} if stdin is None else {"stdin": subprocess.PIPE}
         return self.finish(self.start(*words, failpoint=failpoint, prefix=prefix, **streams), stdin)
 
-    def succeed(self, *words: str, **options: Any) -> Finished:
+    def succeed(self, *words: str, **options: Any) -> Ran:
         """Run a command that must exit with 0."""
         done = self.run(*words, **options)
         assert done.code == 0, f"{words}: {done}"
         return done
 
-    def apply(self, *words: str, **options: Any) -> Finished:
+    def apply(self, *words: str, **options: Any) -> Ran:
         """Apply without a question."""
         return self.run("apply", "--auto-approve", *words, **options)
 
-    def converse(self, *words: str, prompt: str, meanwhile: Any, answer: str = "yes\n") -> Finished:
+    def converse(self, *words: str, prompt: str, meanwhile: Any, answer: str = "yes\n") -> Ran:
         """Run a command at a terminal; when its prompt has appeared, do something else, then answer."""
         ours, theirs = pty.openpty()
         process = self.start(*words, stdin=theirs, stdout=theirs, stderr=theirs)
@@ -184,7 +171,7 @@ class Machine:
                 process.kill()
             process.wait(30)
         assert not prompt, shown
-        return self.partner.checked(Finished(process.returncode, shown.decode(), ""))
+        return self.partner.checked(Ran(process.returncode, shown.decode(), ""))
 
     def declare(self, wanted: Mapping[str, Sequence[str]], state: str = "") -> None:
         """Write `config/`: these subscriptions (name: codes) on every target, each at a URL of its own."""
@@ -377,7 +364,7 @@ class Partner:
         assert self.desired() == recorded
         machine.succeed("plan", "--detailed-exitcode")
 
-    def checked(self, finished: Finished) -> Finished:
+    def checked(self, finished: Ran) -> Ran:
         """Return what a command came to. It told nothing of the program's inside; secrets are looked for at the end."""
         text = finished.out + finished.err
         assert "Traceback" not in text, finished
