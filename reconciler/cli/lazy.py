@@ -111,9 +111,10 @@ class Command(click.Command):
 def _write_options(
     command: click.Command, ctx: click.Context, formatter: click.HelpFormatter, *, with_globals: bool
 ) -> None:
-    shown = [param for param in command.get_params(ctx) if with_globals or param not in GLOBALS]
+    options = [param for param in command.get_params(ctx) if isinstance(param, click.Option)]
+    shown = [option for option in options if with_globals or option not in GLOBALS]
     with formatter.section("Options"):
-        formatter.write_dl([record for param in shown if (record := param.get_help_record(ctx)) is not None])
+        formatter.write_dl([record for option in shown if (record := option.get_help_record(ctx)) is not None])
     if not with_globals:
         formatter.write_paragraph()
         formatter.write_text("Global options: see reconciler --help")

@@ -55,6 +55,14 @@ def test_the_help_shows_commands_in_groups(reconciler: CommandLine) -> None:
     assert [line for line in out.splitlines() if line.rstrip(":") in sections] == [f"{title}:" for title in sections]
 
 
+@pytest.mark.parametrize("path", PATHS, ids=" ".join)
+def test_options_are_explained(path: tuple[str, ...], reconciler: CommandLine) -> None:
+    """Each entry under "Options" is an option with a text: arguments stand in the usage line."""
+    listed = reconciler.fine(*path, "--help").out.partition("Options:\n")[2].partition("\n\n")[0].splitlines()
+    entries = [line for line in listed if not line.startswith("    ")]
+    assert [line for line in entries if not line.startswith("  -")] == []
+
+
 def test_global_flags_are_listed_once(reconciler: CommandLine) -> None:
     """Only the help of the program explains them."""
     flags = ("--config", "--state", "--cache-dir", "--timeout", "--parallelism", "--color", "--quiet", "--log-format")
