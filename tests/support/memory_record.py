@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 from reconciler.errors import HeadMoved, Message, StoreUnavailable
+from reconciler.record import chain, journal
 from reconciler.record.chain import START, complete, last_head, link
 from reconciler.record.facts import Begun, Completed, LossOpened
+from reconciler.record.fold import fold
 from reconciler.record.journal import Journal
 from reconciler.record.notes import Notes
 from reconciler.record.store import Stored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from reconciler.model.record import Record
+    from reconciler.record.chain import Line
     from reconciler.record.facts import AnyFact
     from reconciler.record.gates import Note
     from reconciler.record.journal import Reading
@@ -140,3 +147,18 @@ def append(store: MemoryStore, *facts: AnyFact, moves_second: bool = True) -> No
 def facts_after(store: MemoryStore, reading: Reading) -> Sequence[AnyFact]:
     """Return the facts that were appended since a reading."""
     return [line.fact for line in journal_of(store).read().lines[len(reading.lines) :]]
+
+
+@contextmanager
+def unchanged_read_once() -> Iterator[None]:
+    """Within it, bytes that were parsed before and lines that were folded before are not again: most reads are such."""
+    folded: dict[str, Record] = {}
+
+    def fold_once(lines: Sequence[Line]) -> Record:
+        head = lines[-1].hash
+        if head not in folded:
+            folded[head] = fold(lines)
+        return folded[head]
+
+    with patch.object(chain, "parse", lru_cache(1024)(chain.parse)), patch.object(journal, "fold", fold_once):
+        yield

@@ -21,7 +21,7 @@ from reconciler.record.facts import (
     What,
 )
 from support.desired_values import desired_of, plan_for, target_of
-from support.memory_record import MemoryNotes, journal_of
+from support.memory_record import MemoryNotes, journal_of, unchanged_read_once
 from support.simulation.machine import LIMITS, Machine
 from support.simulation.world import WALL, Promise, Violation, World
 
@@ -60,7 +60,8 @@ class Simulation:
 
     def run(self) -> World:
         """Live through it, from the beginning to the end in which nothing is left to do."""
-        with patch.object(run, "unless_interrupted", lambda job, *_: job()):  # a thread would bring real time in
+        threadless = patch.object(run, "unless_interrupted", lambda job, *_: job())  # a thread would bring real time in
+        with threadless, unchanged_read_once():
             while self.world.step():
                 self._disturb()
             self.world.calm = True

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from reconciler.errors import HeadMoved, StoreUnavailable
 from reconciler.model.url import normal_url
-from reconciler.record.chain import complete, parse
+from reconciler.record import chain
 from reconciler.record.facts import Answered, Intended
 from support.memory_record import DOWN, MOVED, MemoryStore, record_of
 
@@ -167,13 +167,13 @@ class SimStore(MemoryStore):
         super().append(head, seq, lines, note, second=second)
         self._earlier = earlier
         assert self.data is not None
-        for line in parse(complete(self.data), "store")[seq - 1 :]:
+        recorded = chain.parse(chain.complete(self.data), self.place)
+        for line in recorded[seq - 1 :]:
             self._world.tell(f"recorded: {type(line.fact).__name__} {getattr(line.fact, 'attempt', '')[:6]}")
             if isinstance(line.fact, Answered):
                 self.answered.add(line.fact.attempt)
         if self.second is None or second is not None:
-            facts = [line.fact for line in parse(complete(self.data), "store")]
-            self.durable |= {fact.attempt for fact in facts if isinstance(fact, Intended)}
+            self.durable |= {line.fact.attempt for line in recorded if isinstance(line.fact, Intended)}
 
     def _arrive(self, head: str | None, seq: int, lines: bytes, note: str, second: str | None) -> None:
         try:
