@@ -165,12 +165,14 @@ class Journal:
     def _missing(self) -> Message:
         notes = self.remembered(self.expected)
         if notes or self.expected:
-            steps = (
-                Step(
-                    "restore it from a backup, or, if it is lost for good, run", ("reconciler", "state", "accept-loss")
-                ),
+            lost = Step(
+                "restore it from a backup, or, if it is lost for good, run", ("reconciler", "state", "accept-loss")
             )
-            return Message("record-lost", "the record is missing", self.place, steps)
+            others = sorted({note.place for note in notes} - {self.place})
+            known = (
+                Step(f"use the record that this machine knows: set `state: {other}` in config/") for other in others
+            )
+            return Message("record-lost", "the record is missing", self.place, (*known, lost))
         if self._begins_here:
             steps = (Step("to begin the record of this project, run", ("reconciler", "state", "init")),)
         else:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from support.memory_record import MemoryNotes, MemoryStore, record_of
 
+from reconciler.errors import RecordMissing
 from reconciler.record.gates import Note, Obstacle
 from reconciler.record.journal import Journal
 
@@ -68,3 +70,16 @@ def test_a_note_of_a_record_with_a_missing_head_does_not_move() -> None:
 
     assert [journal.read().standing.first_gate_open for _ in range(2)] == [False, False]
     assert notes.all() == [known]
+
+
+def test_a_missing_record_is_looked_for_where_this_machine_knows_it() -> None:
+    """Where another place has a record of these services, that place is named before the way of a loss."""
+    notes = MemoryNotes()
+    notes.write(Note("f" * 32, ("service",), "git:records", 9, "e" * 64))
+    journal = Journal(MemoryStore(), notes, frozenset({"service"}))
+
+    with pytest.raises(RecordMissing) as missing:
+        journal.read()
+
+    [message] = missing.value.messages
+    assert ["git:records" in step.text for step in message.steps] == [True, False]
