@@ -68,7 +68,7 @@ def _begin(statement: statements.Begin, case: Case) -> Draft:
     ]
     if statement.complete:
         facts.append(Completed(at=case.at, losses=(loss,)))
-        return Draft(tuple(facts), weakens=True)
+        return Draft(tuple(facts), (_said_by_complete(place),), weakens=True)
     return Draft(tuple(facts), (_until_complete(case, loss),))
 
 
@@ -137,9 +137,12 @@ def _complete(statement: statements.Complete, case: Case, record: Record) -> Dra
     if refusals:
         raise Refused(*refusals)
     fact = Completed(at=case.at, losses=tuple(sorted(loss.id for loss in losses)))
+    return Draft((fact,), (_said_by_complete(case.standing.place), *_beyond(case, record)), weakens=True)
+
+
+def _said_by_complete(place: str) -> Message:
     what = "you say that what exists at the services is recorded here, no more and no less, and that no other record of"
-    said = Message("said-by-complete", f"{what} them is in use", case.standing.place)
-    return Draft((fact,), (said, *_beyond(case, record)), weakens=True)
+    return Message("said-by-complete", f"{what} them is in use", place)
 
 
 def _not_ended_by_complete(loss: Loss, case: Case, record: Record) -> Message | None:
@@ -167,9 +170,9 @@ def _beyond(case: Case, record: Record) -> list[Message]:
         url = normal_url(subscription.template)
         codes = [code for code in subscription.codes if (code, url) not in routes]
         if codes:
-            what = f"not recorded, so the next apply creates it: {', '.join(codes)} to {subscription.template}"
+            where = f"{subscription.address}: {', '.join(codes)} to {subscription.template}"
             exists = step("if it exists, run first", "reconciler", "state", "import", subscription.address)
-            messages.append(Message("beyond-record", what, subscription.address, (exists,)))
+            messages.append(Message("beyond-record", "not recorded, so the next apply creates it", where, (exists,)))
     return messages
 
 

@@ -422,7 +422,8 @@ class TestLosses:
         desired = desired_of({OFFERS: (("ONB10001",), URL.format("offers")), LOANS: (("ONB10001",), URL.format("l"))})
         project = project_with(*created("a", OFFERS), desired=desired, complete=False)
         shown = prepare(project, Complete()).shown
-        assert [message.where for message in shown if message.name == "beyond-record"] == [LOANS]
+        beyond = [message.where for message in shown if message.name == "beyond-record"]
+        assert beyond == [f"{LOANS}: ONB10001 to {URL.format('l')}"]
 
     def test_accept_loss_names_the_heads_missed(self) -> None:
         """A record that was set back goes on from what there is, with a loss open; waiting statements are refused."""
