@@ -117,6 +117,11 @@ class Attempt(Struct, frozen=True, gc=False):
         return self.status in UNRESOLVED and not self.superseded_by
 
     @property
+    def given_up(self) -> bool:
+        """True if it was taken for not created, by a retry or by a person, though a notification may prove it."""
+        return bool(self.superseded_by) or (self.absent is not None and self.own_url)
+
+    @property
     def imported(self) -> bool:
         """True if it was created by other means, and someone recorded that."""
         return not self.settled_by

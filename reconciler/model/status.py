@@ -33,8 +33,8 @@ class Evidence(Struct, frozen=True):
 class ObservedAttempt(Struct, frozen=True):
     """An attempt that is in force or unresolved, with the evidence for each of its codes.
 
-    `supersedes` are the ids of the attempts in place of which it delivers, if it is live: an endpoint may drop what
-    arrives for them.
+    `supersedes` are the ids of the earlier attempts in place of which it delivers, if it is live: sent again, or taken
+    for not created. An endpoint may drop what arrives for them.
     """
 
     attempt: Attempt

@@ -83,10 +83,10 @@ def surplus_of(subscription: Subscription, attempts: Sequence[Attempt]) -> list[
 
 
 def outlived(subscription: Subscription, attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Return the superseded attempts that turned out live, and whose desired codes a later live one delivers too."""
+    """Return the attempts given up that turned out live, and whose desired codes a later live one delivers too."""
     found = []
     for number, attempt in enumerate(attempts):
-        if attempt.superseded_by and attempt.status is Status.LIVE:
+        if attempt.given_up and attempt.status is Status.LIVE:
             useful = set(attempt.codes).intersection(subscription.codes)
             later = [other for other in attempts[number + 1 :] if other.status is Status.LIVE]
             there = [other for other in later if other.is_at(subscription.template)]
@@ -123,7 +123,7 @@ def is_recorded_twice(one: Attempt, other: Attempt) -> bool:
 def _keep_first(attempt: Attempt) -> tuple[bool, bool, bool, str, str]:
     """Order attempts that deliver the same: the one with a stored secret first, since nothing else can be verified."""
     has_secret = bool(attempt.responses or attempt.secrets)
-    return bool(attempt.superseded_by), attempt.imported, not has_secret, attempt.since, attempt.id
+    return attempt.given_up, attempt.imported, not has_secret, attempt.since, attempt.id
 
 
 def _order(found: Duplicate) -> tuple[str, str, str]:

@@ -48,6 +48,21 @@ class Routes:
         )
         return _others(address, holders)
 
+    def superseded(self, address: Address, request: Request) -> list[Attempt]:
+        """Return the superseded attempts of other addresses that may deliver what a request is for, besides it.
+
+        Each has a URL of its own, so that the endpoint can tell what arrives there: they block nothing.
+        """
+        service = self.service(address.target)
+        holders = (
+            attempt
+            for attempt in self._superseded
+            for code in attempt.codes
+            if code in request.codes and self._record.service_of(attempt.base_url) == service
+            if attempt.is_at(request.template) or not self._is_desired(attempt.address, code, service)
+        )
+        return _others(address, holders)
+
     def leaving(self, attempt: Attempt, codes: Iterable[str]) -> tuple[str, ...]:
         """Return the codes of an attempt, among these, that are not desired of its address."""
         service = self._record.service_of(attempt.base_url)
@@ -122,6 +137,10 @@ class Routes:
     def _is_desired(self, address: Address, code: str, service: str) -> bool:
         subscription = self._desired.subscriptions.get(address)
         return subscription is not None and code in subscription.codes and self.service(address.target) == service
+
+    @cached_property
+    def _superseded(self) -> list[Attempt]:
+        return [found for found in self._record.attempts.values() if found.unresolved and found.superseded_by]
 
     @cached_property
     def _by_code(self) -> dict[tuple[str, str], list[Attempt]]:

@@ -42,7 +42,7 @@ def status(desired: Desired, record: Record, plan: Plan, now: float) -> Status:
             if attempt.status is not Stage.GONE and selection.has(attempt.address):
                 by_target.setdefault(attempt.address.target, []).append(attempt)
     targets = tuple(
-        _target_status(name, by_target[name], record, plan, now, twice, recorded)
+        _target_status(name, by_target[name], desired, record, plan, now, twice, recorded)
         for name in sorted(by_target)
         if name in desired.targets or by_target[name]
     )
@@ -52,6 +52,7 @@ def status(desired: Desired, record: Record, plan: Plan, now: float) -> Status:
 def _target_status(
     name: TargetName,
     attempts: Sequence[Attempt],
+    desired: Desired,
     record: Record,
     plan: Plan,
     now: float,
@@ -62,7 +63,7 @@ def _target_status(
     silent, doubted = stamp(now - SILENT_AFTER.total_seconds()), stamp(now - DOUBTED_FOR.total_seconds())
     return TargetStatus(
         name,
-        tuple(_observed(attempt, record, silent) for attempt in attempts),
+        tuple(_observed(attempt, desired, record, silent) for attempt in attempts),
         declared=planned is not None,
         awaiting_removal=tuple(attempt for attempt in attempts if attempt.status is Stage.AWAITING_REMOVAL),
         surplus=planned.surplus if planned else (),
@@ -73,24 +74,43 @@ def _target_status(
     )
 
 
-def _observed(attempt: Attempt, record: Record, silent: str) -> ObservedAttempt:
+def _observed(attempt: Attempt, desired: Desired, record: Record, silent: str) -> ObservedAttempt:
     times = received(record, attempt)
     evidence = {}
     for code in attempt.codes:
         _, last = times.get(code, ("", ""))
         proof = Proof.NEVER_SEEN if not last else Proof.PROVEN if last >= silent else Proof.SILENT
         evidence[code] = Evidence(proof, last)
-    return ObservedAttempt(attempt, evidence, _superseded(attempt, record))
+    return ObservedAttempt(attempt, evidence, _superseded(attempt, desired, record))
 
 
-def _superseded(attempt: Attempt, record: Record) -> tuple[str, ...]:
-    """Return the earlier attempts that were sent again and whose codes a live one delivers: it is what counts."""
+def _superseded(attempt: Attempt, desired: Desired, record: Record) -> tuple[str, ...]:
+    """Return the earlier attempts that were given up, and whose codes are live without them wherever desired."""
     if attempt.status is not Stage.LIVE:
         return ()
     others = record.at_address(attempt.address)
     earlier = others[: others.index(attempt)]
-    delivered = set(attempt.codes)
-    return tuple(other.id for other in earlier if other.superseded_by and delivered.issuperset(other.codes))
+    return tuple(other.id for other in earlier if other.given_up and _is_replaced(other, desired, record))
+
+
+def _is_replaced(attempt: Attempt, desired: Desired, record: Record) -> bool:
+    service = record.service_of(attempt.base_url)
+    wanted = (
+        (subscription.address, code)
+        for subscription in desired.subscriptions.values()
+        if record.service_of(desired.targets[subscription.address.target].base_url) == service
+        for code in attempt.codes
+        if code in subscription.codes
+    )
+    return all(
+        any(
+            code in other.codes
+            for other in record.at_address(address)
+            if other.status is Stage.LIVE
+            and (not other.given_up or (other.since, other.id) > (attempt.since, attempt.id))
+        )
+        for address, code in wanted
+    )
 
 
 def _is_doubtful(attempt: Attempt, record: Record, since: str) -> bool:

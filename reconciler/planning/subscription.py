@@ -203,7 +203,8 @@ def _deliver(case: Case, request: Request, kept: Sequence[Attempt], old: Sequenc
         return [waits, *_remove(case, old, reasons.TO_BE_REPLACED)]
     has_secret = any(attempt.is_at(request.template) for attempt in case.attempts if attempt.in_force)
     warnings = [*([reasons.SECOND_SECRET] if has_secret and not case.retried else [])]
-    warnings += (reasons.moving(request, attempt) for attempt in moving)
+    also = (*moving, *case.routes.superseded(case.address, request))
+    warnings += (reasons.moving(request, attempt) for attempt in also)
     if replaced:
         warnings.insert(0, reasons.BOTH_DELIVER)
     if case.retried:

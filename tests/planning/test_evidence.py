@@ -174,6 +174,7 @@ def test_superseded(scene: Scene) -> None:
     scene.resolve(third, created=True)
     found = {known.attempt.id: known.supersedes for known in scene.status("*/*/leads").targets[0].attempts}
     assert {first: (), second: (), third: (first, second)} == found
+    scene.want("wide", "ONB10001 ONB10002", template)
     wide = scene.lose("wide", "ONB10001 ONB10002", template)
     scene.resolve(scene.begin("wide", "ONB10001", template, supersedes=(wide,)), created=True)
     assert [(), ()] == [known.supersedes for known in scene.status("*/*/wide").targets[0].attempts]

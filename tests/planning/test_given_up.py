@@ -1,0 +1,115 @@
+"""Attempts that were sent again, or taken for not created, and may exist: what plans and the status say of them."""
+
+from __future__ import annotations
+
+import pytest
+from support.scene import EUROPE, Scene, actions, hooks, names, target, warned
+
+from reconciler.model.desired import Overlap, Unknown
+from reconciler.model.plan import Action
+from reconciler.model.record import Status
+from reconciler.reports.json import status_json
+from reconciler.reports.status import status_document
+from reconciler.reports.terminal import render
+
+OWN, NEW = hooks("{attempt}"), hooks("new/{attempt}")
+
+
+@pytest.fixture
+def scene() -> Scene:
+    """One target that sends unknown creates again, with one such of two codes."""
+    scene = Scene({EUROPE: target(overlap=Overlap.ALLOW, unknown=Unknown.RETRY)})
+    scene.want("offers", "ONB10001 ONB10002", OWN)
+    scene.lose("offers", "ONB10001 ONB10002", OWN)
+    return scene
+
+
+def supersedes(scene: Scene) -> list[str]:
+    """Return what an endpoint may drop, as `status --format json` lists it for offers."""
+    entry = status_json(scene.status())["targets"][EUROPE]["addresses"][f"{EUROPE}/offers"]
+    assert entry["live"]
+    listed: list[str] = entry["supersedes"]
+    return listed
+
+
+def test_sent_again_with_fewer_codes(scene: Scene) -> None:
+    """The code that another address has taken over may come twice: the plan warns, and the endpoint can tell."""
+    (lost,) = scene.attempts
+    scene.want("offers", "ONB10001", OWN)
+    scene.apply()
+    assert [lost.id] == supersedes(scene)  # nobody desires the other code
+    scene.want("loans", "ONB10002", OWN)
+    assert (Action.CREATE, ["moving-codes"]) == (scene.change().action, warned(scene.change()))
+    assert [] == supersedes(scene)  # it may be all that delivers the other code
+    scene.apply()
+    assert [lost.id] == supersedes(scene)
+    scene.receive(lost.url, "ONB10002")
+    assert (Action.REMOVE, (lost.id,)) == (scene.change().action, scene.change().concerns)
+
+
+def test_sent_again_to_another_url(scene: Scene) -> None:
+    """The old URL is free for another address: the plan warns, and the endpoint can tell."""
+    (lost,) = scene.attempts
+    scene.want("offers", "ONB10001 ONB10002", NEW)
+    scene.want("loans", "ONB10001", OWN)
+    assert [("loans", Action.BLOCKED), ("offers", Action.RETRY)] == actions(scene.changes())
+    scene.apply()
+    assert (Action.CREATE, ["moving-codes"]) == (scene.change().action, warned(scene.change()))
+    scene.apply()
+    assert ([], [lost.id]) == (scene.changes(), supersedes(scene))
+    scene.receive(lost.url, "ONB10001")
+    assert (Action.REMOVE, (lost.id,)) == (scene.change().action, scene.change().concerns)
+
+
+def test_warned_of_nothing_else(scene: Scene) -> None:
+    """A create of other codes, or one after the superseded attempt was settled, has no warning."""
+    (lost,) = scene.attempts
+    scene.want("offers", "ONB10001", OWN)
+    scene.apply()
+    scene.want("loans", "ONB10003", OWN)
+    assert [] == warned(scene.change())
+    scene.want("loans", "ONB10002", OWN)
+    scene.resolve(lost.id, created=False)
+    assert [] == warned(scene.change())
+
+
+def test_code_that_only_it_delivers(scene: Scene) -> None:
+    """While one of its codes is desired somewhere and live nowhere else, an endpoint must handle what it delivers."""
+    scene.want("offers", "ONB10001", OWN)
+    scene.apply()
+    scene.want("offers", "ONB10001 ONB10002", OWN)
+    assert [] == supersedes(scene)
+    scene.apply()
+    assert [scene.attempts[0].id] == supersedes(scene)
+
+
+def test_is_listed_until_it_is_settled(scene: Scene) -> None:
+    """The status shows a person what may exist beside what is in force."""
+    scene.apply()
+    assert "superseded" in render(status_document(scene.status()))
+    scene.resolve(scene.attempts[0].id, created=False)
+    assert "superseded" not in render(status_document(scene.status()))
+
+
+@pytest.mark.parametrize("url", [OWN, hooks("shared")])
+def test_wrong_word(url: str) -> None:
+    """Wrongly said to be not created: with an URL of its own its first notification has its removal requested."""
+    scene = Scene()
+    scene.want("offers", "ONB10001", url)
+    lost = scene.lose("offers", "ONB10001", url)
+    scene.resolve(lost, created=False)
+    scene.apply()
+    second = scene.attempts[1].id
+    assert ([lost] if url == OWN else []) == supersedes(scene)
+    scene.receive(scene.attempt(lost).url, "ONB10001")
+    if url == OWN:
+        assert [lost] == supersedes(scene)
+        planned = scene.plan().targets[EUROPE]
+        assert [(second, lost)] == [found.attempts for found in planned.duplicates]
+        assert (Action.REMOVE, (lost,), ["superseded"]) == (
+            scene.change().action, scene.change().concerns, names(scene.change()),
+        )  # fmt: skip
+        scene.apply()
+        assert (Status.AWAITING_REMOVAL, []) == (scene.attempt(lost).status, scene.changes())
+    else:
+        assert (Status.GONE, []) == (scene.attempt(lost).status, scene.changes())
