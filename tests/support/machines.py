@@ -1,11 +1,12 @@
 """A partner's project on several machines, the sandbox that it works with, and what must hold whatever happens.
 
-Every command is the installed executable in a process of its own. Each machine has a working directory and a home of
-its own. All machines share one clock, which can be moved on.
+Every command is a process of its own: a fork of one that has loaded the program, or the installed executable. Each
+machine has a working directory and a home of its own. All machines share one clock, which can be moved on.
 """
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import pty
@@ -20,6 +21,7 @@ from base64 import b64encode
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
@@ -31,18 +33,20 @@ from reconciler.sandbox import Sandbox
 from support import servers
 from support.command_line import Ran
 from support.git_world import GitWorld, run_git
+from support.warm import CLOCK, Forked, WarmProgram
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import TracebackType
 
 EXECUTABLE = Path(sys.executable).parent / "reconciler"
-CLOCK = Path(__file__).parent / "clock"
 HERE, THERE = "europe/staging", "usa/production"
 KINDS = ("file", "git", "s3", "postgresql")
 AFTER_FLIGHT, AFTER_LOSS = 200, 400
 """Seconds after which no call of a run, and none from before an accepted loss, can be in flight."""
 
+Process = subprocess.Popen[bytes] | Forked
+"""A command that was started."""
 Route = tuple[str, str, str]
 """The name of a target at the sandbox, an event code, and the URL that it is delivered to."""
 
@@ -81,11 +85,23 @@ class Places:
         return Place("file", "state.jsonl")
 
 
+@cache
+def _program() -> WarmProgram:
+    """Return the process that the commands of this test run are forked from."""
+    program = WarmProgram()
+    atexit.register(program.close)
+    return program
+
+
 class Machine:
-    """A working directory with a `config/`, and a home. Verbs for what a person or a job does there."""
+    """A working directory with a `config/`, and a home. Verbs for what a person or a job does there.
+
+    `installed`: its commands are the installed executable.
+    """
 
     def __init__(self, partner: Partner, name: str) -> None:
         self.partner = partner
+        self.installed = False
         self.path = partner.root / name
         self.home = partner.root / f"{name}-home"
         self.environment: dict[str, str] = {}
@@ -114,27 +130,29 @@ class Machine:
             **self.environment,
         }
 
-    def start(self, *words: str, failpoint: str = "", prefix: Sequence[str] = (), **streams: Any) -> subprocess.Popen:  # type: ignore[type-arg]
-        """Start a command; `finish` waits for its end."""
+    def start(self, *words: str, failpoint: str = "", prefix: Sequence[str] = (), **streams: Any) -> Process:
+        """Start a command, the installed one if it has a `prefix`; `finish` waits for its end."""
         given = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
+        environment = self.variables(failpoint)
+        if not (self.installed or prefix):
+            return _program().start(words, self.path, environment, **given)
         return subprocess.Popen(
-            [*prefix, EXECUTABLE, *words], cwd=self.path, env=self.variables(failpoint), start_new_session=True, **given
+            [*prefix, EXECUTABLE, *words], cwd=self.path, env=environment, start_new_session=True, **given
         )
 
-    def finish(self, process: subprocess.Popen[bytes], stdin: str | None = None) -> Ran:
+    def finish(self, process: Process) -> Ran:
         """Wait until a command ends. Its output holds no secret, and no traceback."""
         try:
-            out, err = process.communicate(None if stdin is None else stdin.encode(), timeout=60)
+            out, err = process.communicate(timeout=60)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
             raise
-        return self.partner.checked(Ran(process.returncode, (out or b"").decode(), (err or b"").decode()))
+        return self.partner.checked(Ran(process.wait(), (out or b"").decode(), (err or b"").decode()))
 
-    def run(self, *words: str, stdin: str | None = None, failpoint: str = "", prefix: Sequence[str] = ()) -> Ran:
+    def run(self, *words: str, failpoint: str = "", prefix: Sequence[str] = ()) -> Ran:
         """Run a command to its end, without a terminal."""
-        streams = {} if stdin is None else {"stdin": subprocess.PIPE}
-        return self.finish(self.start(*words, failpoint=failpoint, prefix=prefix, **streams), stdin)
+        return self.finish(self.start(*words, failpoint=failpoint, prefix=prefix))
 
     def succeed(self, *words: str, **options: Any) -> Ran:
         """Run a command that must exit with 0."""
@@ -171,7 +189,7 @@ class Machine:
                 process.kill()
             process.wait(30)
         assert not prompt, shown
-        return self.partner.checked(Ran(process.returncode, shown.decode(), ""))
+        return self.partner.checked(Ran(process.wait(), shown.decode(), ""))
 
     def declare(self, wanted: Mapping[str, Sequence[str]], state: str = "") -> None:
         """Write `config/`: these subscriptions (name: codes) on every target, each at a URL of its own."""
