@@ -49,15 +49,16 @@ def apply(
     --expect-digest it goes on only if the plan is still the one that was reviewed; nothing is sent from the file.
     """
     from reconciler.operations import apply as operation  # noqa: PLC0415 - not for --help
-    from reconciler.operations.plan import load_plan, make_plan, refuse_changed  # noqa: PLC0415 - likewise
+    from reconciler.operations.plan import has_work, load_plan, make_plan, refuse_changed  # noqa: PLC0415 - likewise
     from reconciler.reports.apply import apply_document, removal_letters  # noqa: PLC0415 - likewise
     from reconciler.reports.json import applied_json  # noqa: PLC0415 - likewise
 
     project, terminal = invocation.project, invocation.terminal
     saved = load_plan(plan_file) if plan_file else None
     planned = make_plan(project, patterns or (saved.selection if saved else ()), allow_empty=allow_empty)
-    for digest in filter(None, (expect_digest, saved.digest if saved else "")):
-        refuse_changed(planned.plan, digest, saved)
+    if has_work(planned.plan):  # an apply that is run again has nothing to send, so there is nothing to approve
+        for digest in filter(None, (expect_digest, saved.digest if saved else "")):
+            refuse_changed(planned.plan, digest, saved)
     operation.refuse_too_many(planned.plan, max_creates)
     if pinned:
         operation.refuse_unpinned(project, planned.plan, plaintext=allow_plaintext_responses)
@@ -80,10 +81,11 @@ def _approve(invocation: Invocation, plan: Plan, form: str, *, given: bool) -> N
     """Show the plan if there is anything to do, and ask unless approval is given. Raises Refused."""
     from reconciler.cli.asking import has_terminal, says_yes  # noqa: PLC0415 - only for a run
     from reconciler.errors import Message, Refused, step  # noqa: PLC0415 - likewise
-    from reconciler.model.plan import SENDS, Action  # noqa: PLC0415 - likewise
+    from reconciler.model.plan import SENDS  # noqa: PLC0415 - likewise
+    from reconciler.operations.plan import has_work  # noqa: PLC0415 - likewise
     from reconciler.reports.plan import plan_document  # noqa: PLC0415 - likewise
 
-    if all(change.action is Action.BLOCKED for change in plan.changes):
+    if not has_work(plan):
         return
     if not given and not has_terminal():
         steps = (

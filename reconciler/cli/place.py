@@ -8,7 +8,7 @@ import click
 
 from reconciler.cli.asking import has_terminal, says_yes
 from reconciler.cli.lazy import command
-from reconciler.cli.stating import Consent, agree, consent_options, say
+from reconciler.cli.stating import Consent, consent_options, is_agreed, say
 
 if TYPE_CHECKING:
     from reconciler.cli.invocation import Invocation
@@ -76,9 +76,8 @@ def recover(invocation: Invocation, source: str, **consent: object) -> None:
 @command("copy", "reconciler state copy state.jsonl git:reconciler-state")
 @click.argument("source", metavar="FROM")
 @click.argument("to", metavar="TO")
-@click.option("--yes", is_flag=True, help="Move it without asking.")
-@click.option("--dry-run", is_flag=True, help="Show the steps; take none.")
-def copy(invocation: Invocation, source: str, to: str, yes: bool, dry_run: bool) -> None:
+@consent_options
+def copy(invocation: Invocation, source: str, to: str, **consent: object) -> None:
     """Move the record to another place.
 
     The old place is closed and names the new one. Run again, it completes what was interrupted; to go back, copy the
@@ -88,11 +87,7 @@ def copy(invocation: Invocation, source: str, to: str, yes: bool, dry_run: bool)
     from reconciler.reports.messages import messages_document  # noqa: PLC0415 - likewise
 
     copying = Copy(invocation.project, source, to)
-    steps = copying.preview()
-    if dry_run:
-        invocation.terminal.show(messages_document(steps, "Note"))
-        return
-    agree(invocation, steps, Consent(yes=yes), weakens=False)
-    done = copying.carry_out()
-    invocation.terminal.work_is_done()
-    invocation.terminal.show(messages_document([done], "Note"))
+    if is_agreed(invocation, copying.prepare(), Consent(**consent)):  # type: ignore[arg-type]
+        done = copying.carry_out()
+        invocation.terminal.work_is_done()
+        invocation.terminal.show(messages_document([done], "Note"))

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from reconciler.cli.invocation import Invocation
     from reconciler.errors import Message
+    from reconciler.record.proposing import Proposal
     from reconciler.record.statements import Statement
 
 _SHOWN = 20
@@ -43,22 +44,15 @@ def say(invocation: Invocation, statement: Statement, consent: Consent) -> None:
     """Show what a statement would append, have it agreed to, and append it. Raises ReconcilerError."""
     from msgspec.structs import replace  # noqa: PLC0415 - not for --help
 
-    from reconciler.operations.statements import append, prepare, refuse_unexpected  # noqa: PLC0415 - likewise
+    from reconciler.operations.statements import append, prepare  # noqa: PLC0415 - likewise
     from reconciler.record.statements import CancelRemoval, RequestRemoval  # noqa: PLC0415 - likewise
     from reconciler.reports.document import Commands, Todo  # noqa: PLC0415 - likewise
     from reconciler.reports.words import counted  # noqa: PLC0415 - likewise
 
     terminal, project = invocation.terminal, invocation.project
     proposal = prepare(project, statement)
-    if consent.dry_run:
-        terminal.show(_document(proposal.shown, f"Digest: {proposal.digest}. Nothing was appended.", None))
+    if not is_agreed(invocation, proposal, consent):
         return
-    if consent.expect_digest:
-        refuse_unexpected(proposal, consent.expect_digest)
-    if not proposal.facts:
-        terminal.show(_document(proposal.shown, "Nothing was appended."))
-        return
-    agree(invocation, proposal.shown, consent, weakens=proposal.weakens, digest=proposal.digest)
     outcome = append(project, statement, proposal)
     terminal.work_is_done()
     following = Todo("To see what is left to do, run", (("reconciler", "plan"),))
@@ -68,24 +62,35 @@ def say(invocation: Invocation, statement: Statement, consent: Consent) -> None:
     terminal.show(replace(_document(outcome.messages, verdict), next=Commands((following,))))
 
 
-def agree(
-    invocation: Invocation, shown: Sequence[Message], consent: Consent, *, weakens: bool, digest: str = ""
-) -> None:
-    """Show what will be appended, and ask at a terminal. Raises Refused if nobody agrees, where somebody has to."""
+def is_agreed(invocation: Invocation, proposal: Proposal, consent: Consent) -> bool:
+    """Show what will be appended, and return True if it is to be: not if it is only to be shown, or nothing is left.
+
+    Asks at a terminal. Raises Refused if nobody agrees where somebody has to, or to something else.
+    """
     from reconciler.cli.asking import has_terminal, says_yes  # noqa: PLC0415 - not for --help
     from reconciler.errors import Message, Refused, step  # noqa: PLC0415 - likewise
+    from reconciler.operations.statements import refuse_unexpected  # noqa: PLC0415 - likewise
 
-    invocation.terminal.tell(_document(shown, ""))
+    terminal = invocation.terminal
+    if consent.dry_run:
+        terminal.show(_document(proposal.shown, f"Digest: {proposal.digest}. Nothing was appended.", None))
+        return False
+    if consent.expect_digest:
+        refuse_unexpected(proposal, consent.expect_digest)
+    if not proposal.facts:
+        terminal.show(_document(proposal.shown, "Nothing was appended."))
+        return False
+    terminal.tell(_document(proposal.shown, ""))
     if consent.yes or consent.expect_digest:
-        return
+        return True
     if has_terminal():
         if not says_yes("Append this?"):
             raise Refused(Message("not-agreed", "not confirmed; nothing was appended"))
-    elif weakens:
-        steps = [step("review what is shown above, then repeat the command with --yes")]
-        if digest:
-            steps.append(step(f"or with --expect-digest {digest}"))
-        raise Refused(Message("no-terminal", "no terminal: cannot ask for confirmation", "", tuple(steps)))
+    elif proposal.weakens:
+        review = step("review what is shown above, then repeat the command with --yes")
+        steps = (review, step(f"or with --expect-digest {proposal.digest}"))
+        raise Refused(Message("no-terminal", "no terminal: cannot ask for confirmation", "", steps))
+    return True
 
 
 def _document(messages: Sequence[Message], verdict: str, limit: int | None = _SHOWN) -> Any:

@@ -87,11 +87,17 @@ class Copy:
         return Step(True, (*facts, ended)), source, there
 
     def prepare(self) -> Proposal:
-        """Return the facts of the next step, and all that is left to do in words. Raises what `next_step` does."""
+        """Return the facts of the next step, and all that is left to do in words. Raises what `next_step` does.
+
+        The digest covers the record and both places, so that a copy which was interrupted keeps it.
+        """
         taken, source, there = self.next_step()
+        opened = LossOpened(at="", by={}, loss="", cause="copy", of=self._from.place)
+        closed = Closed(at="", by={}, to=self._to.place, loss="")
+        digest = digest_of(source.record.id, (opened, closed), ())
         if taken is None:
             done = Message("nothing-to-do", "the copy is complete", self._to.place)
-            return Proposal((), (done,), weakens=False, digest=digest_of(source.record.id, (), ()))
+            return Proposal((), (done,), weakens=False, digest=digest)
         shown = []
         if self._loss(there) is None:
             what = "opens a loss of its own there" if there else "begins the record there, with a loss open"
@@ -100,14 +106,7 @@ class Copy:
             shown.append(Message("copy-step", "closes the record here: it names the other place", self._from.place))
         merges = f"merges what is missing of {len(source.lines)} entries, and ends that loss"
         shown.append(Message("copy-step", merges, self._to.place))
-        drawn = [fact.loss for fact in taken.facts if isinstance(fact, LossOpened) and not fact.origin]
-        return Proposal(
-            taken.facts, tuple(shown), weakens=False, digest=digest_of(source.record.id, taken.facts, drawn)
-        )
-
-    def preview(self) -> tuple[Message, ...]:
-        """Return all that is left to do in words. Raises what `next_step` does."""
-        return self.prepare().shown
+        return Proposal(taken.facts, tuple(shown), weakens=False, digest=digest)
 
     def carry_out(self) -> Message:
         """Take the steps that are left, and return what a person must do then. Raises what `next_step` does."""

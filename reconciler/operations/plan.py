@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import MsgspecError, Struct
 
 from reconciler.errors import Message, Refused, SettingsError, Step
-from reconciler.model.plan import SENDS
+from reconciler.model.plan import SENDS, Action
 from reconciler.model.selection import Selection
 from reconciler.planning.planner import plan
 
@@ -99,6 +99,11 @@ def load_plan(file: Path) -> SavedPlan:
         what = f"saved by another version of reconciler (format {saved.format_version!r:.20})"
         raise SettingsError(Message("plan-file-other-version", what, str(file), again))
     return saved
+
+
+def has_work(plan: Plan) -> bool:
+    """True if an apply of the plan would do anything: what is blocked stays as it is."""
+    return any(change.action is not Action.BLOCKED for change in plan.changes)
 
 
 def refuse_changed(plan: Plan, digest: str, saved: SavedPlan | None = None) -> None:

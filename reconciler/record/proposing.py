@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from reconciler.errors import Message, Refused
 from reconciler.record.descriptions import describe, subjects
-from reconciler.record.facts import SecretSet
+from reconciler.record.facts import Rebound, SecretSet
 from reconciler.record.obstacles import obstacle_messages
 from reconciler.record.statement_rows import draft
 from reconciler.record.statements import UNGATED
@@ -64,11 +64,21 @@ def propose(statement: Statement, case: Case, ids: Sequence[str] = ()) -> Propos
 
 def digest_of(record: str, facts: Sequence[AnyFact], drawn: Sequence[str]) -> str:
     """Return the digest of facts to be appended to a record; `drawn` are the ids newly drawn for them."""
-    bare = [replace(fact, at="", by={}) for fact in facts]
-    sealed_anew = [replace(fact, secret="") if isinstance(fact, SecretSet) else fact for fact in bare]
+    bare = [_bare(replace(fact, at="", by={})) for fact in facts]
     numbers = {new.encode(): b"new %d" % number for number, new in enumerate(drawn)}
-    text = _ID.sub(lambda found: numbers.get(found[0], found[0]), encode([record, sealed_anew]))
+    text = _ID.sub(lambda found: numbers.get(found[0], found[0]), encode([record, bare]))
     return f"sha256:{sha256(text).hexdigest()}"
+
+
+def _bare(fact: AnyFact) -> AnyFact:
+    """Return a fact without what differs each time (a secret is encrypted anew), or is known only with credentials."""
+    match fact:
+        case SecretSet():
+            return replace(fact, secret="")
+        case Rebound():
+            return replace(fact, account="")
+        case _:
+            return fact
 
 
 def _subject(fact: AnyFact, case: Case) -> str:

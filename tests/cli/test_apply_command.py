@@ -79,6 +79,16 @@ def test_a_plan_that_has_changed_is_refused(saved: bool, project: CommandLine, s
     assert created(sandbox) == 0
 
 
+@pytest.mark.parametrize("way", ["digest", "file"])
+def test_an_apply_that_is_already_done_needs_no_approval(way: str, project: CommandLine, sandbox: Sandbox) -> None:
+    """Run once more, with the digest or the file of before, it has nothing to send, and says so with exit code 0."""
+    digest = project.fine("plan", "--out", "plan.json", "--format", "json").document["digest"]
+    words = {"digest": ["--expect-digest", digest], "file": ["plan.json"]}[way]
+    project.fine("apply", *words)
+    assert "No changes." in project.fine("apply", *words).out
+    assert created(sandbox) == 2
+
+
 def test_a_plan_file_brings_its_selection(project: CommandLine, sandbox: Sandbox) -> None:
     """What was not planned is not applied."""
     project.fine("plan", "--out", "plan.json", "-t", "*/*/offers")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from typing import TYPE_CHECKING
 
@@ -121,8 +122,13 @@ def test_a_damaged_record_is_named_by_its_line(applied: CommandLine, tmp_path: P
 def test_the_record_moves_to_another_place(applied: CommandLine, tmp_path: Path) -> None:
     """The old place names the new one, and refuses what is appended there."""
     old, new = str(tmp_path / "sandbox" / "state.jsonl"), str(tmp_path / "new.jsonl")
-    assert "merges" in applied.fine("state", "copy", old, new, "--dry-run").out
-    applied.fine("state", "copy", old, new)
+    shown = applied.fine("state", "copy", old, new, "--dry-run").out
+    assert "merges" in shown
+    digest = re.search(r"Digest: (sha256:\w{64})", shown)
+    assert digest
+    assert applied("state", "copy", old, f"{new}.other", "--expect-digest", digest[1]).code == 1
+    applied.fine("state", "copy", old, new, "--expect-digest", digest[1])
+    assert "is complete" in applied.fine("state", "copy", old, new, "--expect-digest", digest[1]).out
     assert applied("removal", "request", OFFERS).code == 1
     assert applied.fine("--state", new, "plan").out.endswith("No changes. 2 subscriptions match the configuration.\n")
 

@@ -372,6 +372,17 @@ class TestRebind:
         assert project.say(Rebind(EU)).facts
         assert refusal(project, Rebind("asia/staging")) == ["target-unknown"]
 
+    def test_can_be_reviewed_without_the_client_id(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A job that has no credentials shows it with the digest that a job with them has; it is not "nothing"."""
+        monkeypatch.setenv("CI", "true")
+        project = project_with(*created("a", OFFERS, account="sha256:one"))
+        shown = prepare(project, Rebind(EU))
+        assert shown.facts
+        project.known_accounts = {next(iter(project.desired.targets)): "sha256:two"}
+        assert shown.digest == prepare(project, Rebind(EU)).digest
+        project.say(Rebind(EU))
+        assert project.say(Rebind(EU)).facts == ()
+
 
 class TestLosses:
     """Losses are accepted and ended."""

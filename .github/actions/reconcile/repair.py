@@ -73,9 +73,9 @@ def preview(asked: Asked) -> str:
     job.say(text)
     job.show(job.block(text), whole=True)
     digests = _DIGEST.findall(text)
-    if code or len(digests) != (appends and asked.name != "state copy"):
+    if code or len(digests) != appends:
         job.stop("it cannot be done, or has no single digest; see above")
-    return f"{command} {f'--expect-digest {digests[0]}' if digests else '--yes'}" if appends else ""
+    return f"{command} --expect-digest {digests[0]}" if appends else ""
 
 
 def refuse_stranger(stage: str) -> None:
