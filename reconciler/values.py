@@ -1,7 +1,8 @@
-"""An addition to msgspec's Struct: fields that are not printed."""
+"""Values that any room may use: structs with fields that are not printed, and moments."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from msgspec import Struct
@@ -19,3 +20,15 @@ class Discreet(Struct, frozen=True):
     def __rich_repr__(self) -> list[tuple[str, Any]]:
         """The fields that are printed. Struct's own of this name would show rich all of them."""
         return [(name, getattr(self, name)) for name in self.__struct_fields__ if name not in self.unprinted]
+
+
+class Instant(Struct, frozen=True):
+    """One moment. `wall` is epoch seconds; `steady` seconds on a clock that counts sleep and is never set."""
+
+    wall: float
+    steady: float
+
+
+def stamp(wall: float) -> str:
+    """Epoch seconds as journals and reports write them: UTC, ISO 8601, to the second, with a Z."""
+    return datetime.fromtimestamp(wall, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -16,7 +16,7 @@ import click
 import pytest
 import yaml
 
-from reconciler.applying.context import Limits
+from reconciler.applying.events import Limits
 from reconciler.cli.main import cli
 from reconciler.desired import load
 from reconciler.record.fold import LATE_DELIVERY

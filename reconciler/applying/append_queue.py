@@ -8,6 +8,7 @@ never given up; drafts are valid only for the head they were made for.
 
 from __future__ import annotations
 
+from collections import deque
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -15,18 +16,20 @@ from msgspec import Struct
 
 from reconciler.applying.events import Append, Appended
 from reconciler.errors import Message
-from reconciler.model.clock import Instant
+from reconciler.model.plan import SENDS, Done, Result
 from reconciler.record.chain import link
 from reconciler.record.facts import Answered, Intended
+from reconciler.values import Instant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from reconciler.applying.context import Context
-    from reconciler.applying.events import NotAppended
-    from reconciler.applying.writing import ApplyFact
-    from reconciler.model.plan import Change
+    from reconciler.applying.calls import ApplyFact
+    from reconciler.applying.events import Context, NotAppended
+    from reconciler.model.address import Address, TargetName
+    from reconciler.model.plan import Action, Change
     from reconciler.record.journal import Reading
+
 
 _NAMED = 3  # facts that a note names
 
@@ -246,3 +249,98 @@ class AppendQueue:
         self._batch = None
         self._failed_pending = batch.pending
         return AppendEnd.FAILED
+
+
+class WorkQueue:
+    """The changes of a run. `sends` wait for a call each, by target; `local` take facts only, by address.
+
+    `results` are by address and action. `requested` are the attempts whose removal this run has requested, `restored`
+    those that it has restored.
+    """
+
+    def __init__(self) -> None:
+        self.sends: dict[TargetName, deque[Change]] = {}
+        self.local: dict[Address, list[Change]] = {}
+        self.results: dict[tuple[Address, Action], Result] = {}
+        self.requested: list[str] = []
+        self.restored: list[str] = []
+        self._unfinished: set[Address] = set()
+        self._created: set[Address] = set()
+
+    def __bool__(self) -> bool:
+        return bool(self.sends or self.local)
+
+    def add(self, change: Change) -> None:
+        """Queue a change that is to be carried out."""
+        if change.action in SENDS:
+            self.sends.setdefault(change.address.target, deque()).append(change)
+            self._unfinished.add(change.address)
+        else:
+            self.local.setdefault(change.address, []).append(change)
+
+    def take_all(self) -> list[Change]:
+        """Remove and return all changes that wait."""
+        waiting = [change for changes in (*self.sends.values(), *self.local.values()) for change in changes]
+        self.sends.clear()
+        self.local.clear()
+        return waiting
+
+    def take_send(self, target: TargetName) -> tuple[Change, list[Change]]:
+        """Remove and return the next change that sends on a target, and the local ones to record with its intent.
+
+        Those are of the same address: recorded before, they would make another change of it.
+        """
+        change = self.sends[target].popleft()
+        if not self.sends[target]:
+            del self.sends[target]
+        return change, self._ready(change.address) if change.address in self.local else []
+
+    def take_local(self) -> list[Change]:
+        """Remove and return the local changes that can be made now, whose addresses have no create to come."""
+        return [
+            change for address in [*self.local] if address not in self._unfinished for change in self._ready(address)
+        ]
+
+    def drop_sends(self, target: TargetName, outcome: Done, detail: str) -> None:
+        """Conclude the changes of a target that wait to be sent."""
+        for change in self.sends.pop(target, ()):
+            self.conclude(change, outcome, detail=detail)
+
+    def drop_all(self, outcome: Done, detail: str) -> None:
+        """Conclude all that waits: changes that send with `outcome`, the others as skipped."""
+        for change in self.take_all():
+            self.conclude(change, outcome if change.action in SENDS else Done.SKIPPED, detail=detail)
+
+    def conclude(
+        self,
+        change: Change,
+        outcome: Done,
+        status: int | None = None,
+        attempt: str | None = None,
+        detail: str | None = None,
+    ) -> None:
+        """Keep the result of a change that is over; the rest is as in `Result`."""
+        key = change.address, change.action
+        self.results[key] = Result(*key, outcome, status, attempt, detail)
+        if change.action in SENDS:
+            self._unfinished.discard(change.address)
+            if outcome is Done.CREATED:
+                self._created.add(change.address)
+
+    def _ready(self, address: Address) -> list[Change]:
+        """Take the local changes of an address that can be made: a REMOVE waits until its codes are created elsewhere.
+
+        It is skipped if they were not.
+        """
+        ready, waiting = [], []
+        for change in self.local.pop(address):
+            missing = [other for other in change.depends_on if other not in self._created]
+            if not missing:
+                ready.append(change)
+            elif self._unfinished.isdisjoint(missing):
+                self.conclude(change, Done.SKIPPED, detail=f"waiting for {', '.join(missing)}, which was not created")
+            else:
+                waiting.append(change)
+        if waiting:
+            self.local[address] = waiting
+        return ready

@@ -8,25 +8,31 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from reconciler.applying.append_queue import Draft
-from reconciler.applying.calls import Breaker, Call, Phase, objection, retry_delay
+from reconciler.applying.calls import (
+    Breaker,
+    Call,
+    Phase,
+    answered,
+    intended,
+    local_facts,
+    objection,
+    removal_requests,
+    retry_delay,
+)
 from reconciler.applying.events import Reread
-from reconciler.applying.writing import answered, intended, local_facts, removal_requests
 from reconciler.model.outcome import Answer, Outcome
-from reconciler.model.plan import Action
-from reconciler.model.result import Done
+from reconciler.model.plan import Action, Done
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from reconciler.applying.append_queue import AppendQueue
-    from reconciler.applying.context import Context
-    from reconciler.applying.events import CallEnded, Effect
-    from reconciler.applying.work_queue import WorkQueue
-    from reconciler.applying.writing import ApplyFact
+    from reconciler.applying.append_queue import AppendQueue, WorkQueue
+    from reconciler.applying.calls import ApplyFact
+    from reconciler.applying.events import CallEnded, Context, Effect
     from reconciler.model.address import Address, TargetName
-    from reconciler.model.clock import Instant
     from reconciler.model.plan import Change
     from reconciler.record.journal import Reading
+    from reconciler.values import Instant
 
 LOST_RESPONSE = "stopped: the response to another create could not be saved"
 _INTERRUPTED = "interrupted before it was sent"

@@ -19,7 +19,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from reconciler.applying.append_queue import AppendEnd, AppendQueue
+from reconciler.applying.append_queue import AppendEnd, AppendQueue, WorkQueue
+from reconciler.applying.calls import answered
 from reconciler.applying.creates import Creates
 from reconciler.applying.events import (
     Appended,
@@ -33,28 +34,23 @@ from reconciler.applying.events import (
     Ticked,
     Unauthorised,
 )
-from reconciler.applying.work_queue import WorkQueue
-from reconciler.applying.writing import answered
 from reconciler.errors import Message, ReconcilerError
 from reconciler.model.outcome import Answer, Outcome
-from reconciler.model.plan import SENDS, Action, Block
+from reconciler.model.plan import SENDS, Action, Block, Done
 from reconciler.model.record import Status
-from reconciler.model.result import Done
 from reconciler.record.facts import Intended
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from reconciler.applying.append_queue import Batch, Draft
-    from reconciler.applying.context import Context
-    from reconciler.applying.events import Effect, Event
+    from reconciler.applying.events import Context, Effect, Event
     from reconciler.model.address import Address
-    from reconciler.model.clock import Instant
-    from reconciler.model.plan import Change
+    from reconciler.model.plan import Change, Result
     from reconciler.model.record import Record
-    from reconciler.model.result import Result
     from reconciler.record.facts import Answered
     from reconciler.record.journal import Reading
+    from reconciler.values import Instant
 
 _CHANGED = "another run changed the record of this address"
 _REPLACED = "the record in the store no longer contains what this run has read or written"

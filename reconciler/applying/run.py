@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from reconciler.applying.context import Context, Limits
 from reconciler.applying.creates import LOST_RESPONSE
-from reconciler.applying.driver import drive, message_of, unless_interrupted
-from reconciler.applying.ports import Ports
+from reconciler.applying.driver import Ports, drive, message_of, unless_interrupted
+from reconciler.applying.events import Context, Limits
 from reconciler.applying.protocol import Run
 from reconciler.applying.verdict import (
     closed_gates,
@@ -22,8 +21,7 @@ from reconciler.applying.verdict import (
     verdict_without_record,
 )
 from reconciler.errors import Message, ReconcilerError, Refused
-from reconciler.model.plan import Block
-from reconciler.model.result import Applied, Done, Result, Verdict
+from reconciler.model.plan import Applied, Block, Done, Result, Verdict
 from reconciler.record.chain import link
 from reconciler.record.facts import Answered
 

@@ -6,19 +6,17 @@ from typing import TYPE_CHECKING, assert_never
 
 from msgspec.structs import replace
 
-from reconciler.model.plan import Action, Block
+from reconciler.model.address import Selection
+from reconciler.model.plan import Action, Block, Done, Verdict
 from reconciler.model.record import Status
-from reconciler.model.result import Done, Verdict
-from reconciler.model.selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from reconciler.errors import Message
     from reconciler.model.address import Address
-    from reconciler.model.plan import Change, Plan
+    from reconciler.model.plan import Change, Plan, Result
     from reconciler.model.record import Attempt, Record
-    from reconciler.model.result import Result
 
 _UNDER_WAY = "another run is still applying this address; run apply again once that has ended"
 

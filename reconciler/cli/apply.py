@@ -64,8 +64,7 @@ def apply(
         operation.refuse_unpinned(project, planned.plan, plaintext=allow_plaintext_responses)
     session = operation.Session(project, planned, plaintext=allow_plaintext_responses)
     _approve(invocation, planned.plan, form, given=auto_approve or bool(expect_digest or saved))
-    from reconciler.cli.logs import log_to  # noqa: PLC0415 - only for a run
-    from reconciler.cli.progress import progress  # noqa: PLC0415 - likewise
+    from reconciler.cli.progress import log_to, progress  # noqa: PLC0415 - only for a run
 
     log_to(terminal)
     with progress(terminal, planned.plan) as observe:
@@ -79,7 +78,7 @@ def apply(
 
 def _approve(invocation: Invocation, plan: Plan, form: str, *, given: bool) -> None:
     """Show the plan if there is anything to do, and ask unless approval is given. Raises Refused."""
-    from reconciler.cli.asking import has_terminal, says_yes  # noqa: PLC0415 - only for a run
+    from reconciler.cli.terminal import has_terminal, says_yes  # noqa: PLC0415 - only for a run
     from reconciler.errors import Message, Refused, step  # noqa: PLC0415 - likewise
     from reconciler.model.plan import SENDS  # noqa: PLC0415 - likewise
     from reconciler.operations.plan import has_work  # noqa: PLC0415 - likewise

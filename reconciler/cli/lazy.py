@@ -55,7 +55,7 @@ class Group(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as problem:
-            from reconciler.model.spelling import suggestion  # noqa: PLC0415 - only for an error
+            from reconciler.model.address import suggestion  # noqa: PLC0415 - only for an error
 
             meant = suggestion(args[:1], self.entries)
             raise click.UsageError(f"{problem.message.partition(' Did you')[0].rstrip('.')}{meant}", ctx) from None

@@ -48,11 +48,11 @@ STATE = Group(
             "observe": ("state:observe", "Record notifications as evidence."),
         },
         "Begin, move and repair": {
-            "init": ("place:init", "Begin the record."),
-            "complete": ("place:complete", "Say that what exists is recorded, and allow creates."),
-            "accept-loss": ("place:accept_loss", "Go on with what is left of the record."),
-            "recover": ("place:recover", "Merge facts that the record does not have."),
-            "copy": ("place:copy", "Move the record to another place."),
+            "init": ("state:init", "Begin the record."),
+            "complete": ("state:complete", "Say that what exists is recorded, and allow creates."),
+            "accept-loss": ("state:accept_loss", "Go on with what is left of the record."),
+            "recover": ("state:recover", "Merge facts that the record does not have."),
+            "copy": ("state:copy", "Move the record to another place."),
         },
     },
     short_help="Read and mend the record.",
@@ -179,7 +179,7 @@ def _explain(problem: BaseException, invocation: Invocation) -> int:
             terminal.complain(Message("interrupted", "interrupted"))
             return problem.exit_code
         case ReconcilerError():
-            from reconciler.cli.actions import annotation, in_actions  # noqa: PLC0415 - only for an error
+            from reconciler.cli.terminal import annotation, in_actions  # noqa: PLC0415 - only for an error
 
             for message in problem.messages if in_actions() else ():
                 if message.place:

@@ -10,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from reconciler.model.result import Verdict
+    from reconciler.model.plan import Verdict
 
 F = TypeVar("F", bound="Callable[..., Any]")
 

@@ -39,7 +39,7 @@ def plan(
     ↺ restore, - remove, » retry, ! blocked.
     """
     from reconciler.operations.plan import make_plan, plaintext_refusal  # noqa: PLC0415 - not for --help
-    from reconciler.planning.verdict import verdict_of_plan  # noqa: PLC0415 - likewise
+    from reconciler.planning.status import verdict_of_plan  # noqa: PLC0415 - likewise
     from reconciler.reports.plan import plan_document  # noqa: PLC0415 - likewise
 
     project = invocation.project
@@ -66,7 +66,7 @@ def plan(
 
 def _save(file: Path, values: dict[str, Any]) -> None:
     """Write a plan whole or not at all: a part of one must not pass for a plan. Raises SettingsError."""
-    from reconciler.disk.durable import replace_file  # noqa: PLC0415 - only for --out
+    from reconciler.disk import replace_file  # noqa: PLC0415 - only for --out
     from reconciler.errors import Message, SettingsError  # noqa: PLC0415 - likewise
     from reconciler.reports.json import render  # noqa: PLC0415 - likewise
 

@@ -1,12 +1,17 @@
-"""How far an apply has come, on stderr: a live line on a terminal; with -v a line for each result."""
+"""Log entries made while calls are made, and how far an apply has come, on stderr.
+
+Apart from `terminal`, since a command that calls nothing does not load `logging`.
+"""
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from reconciler.errors import Message
 from reconciler.model.plan import SENDS
 from reconciler.reports.apply import result_row
 from reconciler.reports.words import counted
@@ -74,3 +79,24 @@ def _bar(terminal: Terminal, creates: int) -> Iterator[Callable[[Run], None]]:
             )
     finally:
         terminal.has_live_line = False
+
+
+class _Handler(logging.Handler):
+    def __init__(self, terminal: Terminal) -> None:
+        super().__init__()
+        self._terminal = terminal
+
+    def emit(self, record: logging.LogRecord) -> None:
+        said = record.args[0] if isinstance(record.args, tuple) and record.args else None
+        message = said if isinstance(said, Message) else Message("log", record.getMessage())
+        if record.levelno >= logging.WARNING:
+            self._terminal.warn(Message(message.name, message.what, message.where))  # the end says what to do
+        else:
+            self._terminal.note(message.what)
+
+
+def log_to(terminal: Terminal) -> None:
+    """Say from now on what is logged."""
+    logger = logging.getLogger("reconciler")
+    logger.handlers = [_Handler(terminal)]
+    logger.setLevel(logging.DEBUG if terminal.is_verbose else logging.WARNING)

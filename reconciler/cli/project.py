@@ -33,10 +33,9 @@ def init(
     In a project that exists, --age-key and --github add what is missing and touch nothing else. --state names the place
     of the record; by default a branch in a git work tree with a remote, else a file.
     """
-    from reconciler.cli.asking import has_terminal, line  # noqa: PLC0415 - not for --help
+    from reconciler.cli.terminal import has_terminal, line  # noqa: PLC0415 - not for --help
     from reconciler.operations import init as operation  # noqa: PLC0415 - likewise
-    from reconciler.reports.document import Commands, Document, Facts  # noqa: PLC0415 - likewise
-    from reconciler.reports.messages import todos  # noqa: PLC0415 - likewise
+    from reconciler.reports.document import Commands, Document, Facts, todos  # noqa: PLC0415 - likewise
 
     config = str(invocation.flags.get("config", "config"))
     state = str(invocation.flags.get("state", ""))
@@ -62,7 +61,7 @@ def validate(invocation: Invocation, form: str) -> int:
 
     Needs no credentials, no record and no network.
     """
-    from reconciler.cli.actions import annotation  # noqa: PLC0415 - not for --help
+    from reconciler.cli.terminal import annotation  # noqa: PLC0415 - not for --help
     from reconciler.desired import load_sound  # noqa: PLC0415 - likewise
     from reconciler.reports.doctor import validation_document  # noqa: PLC0415 - likewise
     from reconciler.reports.json import validation_json  # noqa: PLC0415 - likewise
@@ -96,7 +95,7 @@ def doctor(invocation: Invocation, patterns: tuple[str, ...], write: bool, form:
     Settings, a token for each target, reachability of every host of a webhook URL, clock, record. Changes nothing and
     sends no notification. What is fine is shown with -v.
     """
-    from reconciler.cli.logs import log_to  # noqa: PLC0415 - not for --help
+    from reconciler.cli.progress import log_to  # noqa: PLC0415 - not for --help
     from reconciler.operations.doctor import examine, exit_is_failure  # noqa: PLC0415 - likewise
     from reconciler.reports.doctor import doctor_document  # noqa: PLC0415 - likewise
     from reconciler.reports.json import findings_json  # noqa: PLC0415 - likewise

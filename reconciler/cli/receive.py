@@ -94,7 +94,7 @@ def _shown(delivery: Delivery) -> str:
             "body": request.body.decode(errors="replace"),
         }
         return json.dumps(document).replace("##[", r"##\u005b")
-    from reconciler.reports.escaping import harmless_line  # noqa: PLC0415 - only for a terminal
+    from reconciler.reports.words import harmless_line  # noqa: PLC0415 - only for a terminal
 
     verified = {True: "verified", False: "unverified", None: ""}[request.verified]
     again = f"delivery {delivery.number}" if (delivery.number or 1) > 1 else ""

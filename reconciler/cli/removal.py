@@ -24,10 +24,10 @@ def list_(invocation: Invocation, patterns: tuple[str, ...], form: str) -> None:
     knows.
     """
     from reconciler.cli.status import status_of  # noqa: PLC0415 - not for --help
-    from reconciler.planning.removals import removals as removals_of  # noqa: PLC0415 - likewise
+    from reconciler.planning.status import removals as removals_of  # noqa: PLC0415 - likewise
     from reconciler.reports.json import removals_json  # noqa: PLC0415 - likewise
     from reconciler.reports.plan import surplus_messages  # noqa: PLC0415 - likewise
-    from reconciler.reports.removals import removals_document  # noqa: PLC0415 - likewise
+    from reconciler.reports.status import removals_document  # noqa: PLC0415 - likewise
 
     known = status_of(invocation.project, patterns)
     removals = removals_of(known)

@@ -31,7 +31,7 @@ def show(
     invocation: Invocation, address: str, attempts: tuple[str, ...], identity: Path | None, field: str, headers: bool
 ) -> None:
     """Print the response to a create, which may hold the secret of the subscription, or one field of it."""
-    from reconciler.cli.actions import mask  # noqa: PLC0415 - not for --help
+    from reconciler.cli.terminal import mask  # noqa: PLC0415 - not for --help
     from reconciler.operations.responses import field_of  # noqa: PLC0415 - likewise
     from reconciler.operations.secrets import response_of, texts_in  # noqa: PLC0415 - likewise
 

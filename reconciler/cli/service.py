@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("--api", type=click.Choice(API_NAMES), default="notification", help="The API.  [notification]")
 def token(invocation: Invocation, target: str, api: str) -> None:
     """Print an access token for one of the six APIs, from the cache while it lasts."""
-    from reconciler.cli.actions import mask  # noqa: PLC0415 - not for --help
+    from reconciler.cli.terminal import mask  # noqa: PLC0415 - not for --help
 
     with _service(invocation, target) as service:
         text = service.token(api)
@@ -72,7 +72,7 @@ def create_lead(invocation: Invocation, target: str, file: Path) -> None:
 
 
 def _service(invocation: Invocation, name: str) -> Service:
-    from reconciler.cli.logs import log_to  # noqa: PLC0415 - only for a call
+    from reconciler.cli.progress import log_to  # noqa: PLC0415 - only for a call
     from reconciler.operations.credentials import credentials_of  # noqa: PLC0415 - it loads pydantic
     from reconciler.service.api import Service  # noqa: PLC0415 - it loads the HTTP client
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from reconciler.cli.invocation import Invocation
     from reconciler.errors import Message
-    from reconciler.record.proposing import Proposal
+    from reconciler.record.statement_rows import Proposal
     from reconciler.record.statements import Statement
 
 _SHOWN = 20
@@ -67,7 +67,7 @@ def is_agreed(invocation: Invocation, proposal: Proposal, consent: Consent) -> b
 
     Asks at a terminal. Raises Refused if nobody agrees where somebody has to, or to something else.
     """
-    from reconciler.cli.asking import has_terminal, says_yes  # noqa: PLC0415 - not for --help
+    from reconciler.cli.terminal import has_terminal, says_yes  # noqa: PLC0415 - not for --help
     from reconciler.errors import Message, Refused, step  # noqa: PLC0415 - likewise
     from reconciler.operations.statements import refuse_unexpected  # noqa: PLC0415 - likewise
 
@@ -94,8 +94,7 @@ def is_agreed(invocation: Invocation, proposal: Proposal, consent: Consent) -> b
 
 
 def _document(messages: Sequence[Message], verdict: str, limit: int | None = _SHOWN) -> Any:
-    from reconciler.reports.document import Changed, Document, Paragraph, Tone  # noqa: PLC0415 - not for --help
-    from reconciler.reports.messages import alerts  # noqa: PLC0415 - likewise
+    from reconciler.reports.document import Changed, Document, Paragraph, Tone, alerts  # noqa: PLC0415 - not for --help
 
     facts = [message for message in messages if message.name == "appends"]
     notices = [message for message in messages if message.name != "appends"]

@@ -26,7 +26,7 @@ def status(invocation: Invocation, patterns: tuple[str, ...], form: str, detaile
 
     Proven: a notification was received within 30 days. Silent: not lately. Never seen: none was ever recorded.
     """
-    from reconciler.planning.verdict import verdict_of_status  # noqa: PLC0415 - not for --help
+    from reconciler.planning.status import verdict_of_status  # noqa: PLC0415 - not for --help
     from reconciler.reports.json import status_json  # noqa: PLC0415 - likewise
     from reconciler.reports.status import status_document  # noqa: PLC0415 - likewise
 
@@ -62,7 +62,7 @@ def parity(invocation: Invocation, a: str, b: str, gate: bool, proven: bool, soa
     """
     from reconciler.planning.parity import parity as compare  # noqa: PLC0415 - not for --help
     from reconciler.reports.json import parity_json  # noqa: PLC0415 - likewise
-    from reconciler.reports.parity import parity_document  # noqa: PLC0415 - likewise
+    from reconciler.reports.status import parity_document  # noqa: PLC0415 - likewise
 
     if soak and not proven:
         raise click.UsageError("--soak requires --proven")

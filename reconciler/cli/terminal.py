@@ -11,22 +11,25 @@ import os
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+import click
 import msgspec
 from msgspec.structs import replace
 
 from reconciler.cli.streams import columns, lead_nowhere, write_whole
-from reconciler.errors import Message, ReconcilerError
+from reconciler.errors import Message, ReconcilerError, Refused
 from reconciler.reports import terminal as text_of
-from reconciler.reports.escaping import harmless_line
-from reconciler.reports.messages import messages_document, sentence
+from reconciler.reports.document import messages_document, sentence
+from reconciler.reports.words import harmless_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from reconciler.errors import Step
     from reconciler.reports.document import Document
+
 
 _LEVELS = {"Error": "error", "Warning": "warning", "Note": "info"}
 _CLEAR = "\r\x1b[2K"
@@ -94,7 +97,6 @@ class Terminal:
 
     def print_foreign(self, body: bytes) -> None:
         """Print what the service sent: as it came for a program, escaped for a terminal and for the log of a runner."""
-        from reconciler.cli.actions import in_actions  # noqa: PLC0415 - a command pays only for what it uses
 
         if not (sys.stdout.isatty() or in_actions()):
             self.print(body)
@@ -159,6 +161,76 @@ class Terminal:
 
 def _of_run(document: Document) -> Document:
     """Return a document that somebody reads elsewhere, with the run that made it."""
-    from reconciler.cli.actions import run_facts  # noqa: PLC0415 - only for a document
 
     return replace(document, facts=(*document.facts, *run_facts()))
+
+
+def has_terminal() -> bool:
+    """True if there is a terminal to ask at."""
+    return sys.stdin.isatty()
+
+
+def says_yes(question: str) -> bool:
+    """Return True if the answer is yes, in full; the end of the input is a no."""
+    try:
+        click.echo(f"{question} Type 'yes' to continue: ", nl=False, err=True)
+    except OSError:  # the question cannot be seen
+        return False
+    return sys.stdin.readline().strip() == "yes"
+
+
+def line(question: str, default: str) -> str:
+    """Return the answer to a question, `default` if it is empty. Raises Refused at the end of the input."""
+    click.echo(f"{question} [{default}]: ", nl=False, err=True)
+    answer = sys.stdin.readline()
+    if not answer:
+        raise Refused(Message("no-answer", "no answer; nothing was changed"))
+    return answer.strip() or default
+
+
+def in_actions() -> bool:
+    """True in a step of GitHub Actions."""
+    return os.environ.get("GITHUB_ACTIONS") == "true"
+
+
+def run_facts() -> tuple[tuple[str, str], ...]:
+    """Return the commit, the author, the branch or pull request, and the run of a step, as far as they are known."""
+    get = os.environ.get
+    run = f"{get('GITHUB_SERVER_URL')}/{get('GITHUB_REPOSITORY')}/actions/runs/{get('GITHUB_RUN_ID')}"
+    number, _, merge = get("GITHUB_REF_NAME", "").partition("/")
+    place = ("Pull request", f"#{number}") if merge == "merge" else ("Ref", get("GITHUB_REF_NAME", ""))
+    known = (("Commit", get("GITHUB_SHA", "")), ("Author", get("GITHUB_ACTOR", "")), place)
+    return tuple((name, value) for name, value in (*known, ("Run", run if get("GITHUB_RUN_ID") else "")) if value)
+
+
+def mask(secrets: Iterable[str]) -> None:
+    """Have the runner mask secrets in the log, before they are printed. Raises Refused if that cannot be asked for."""
+    if not in_actions():
+        return
+    lines = dict.fromkeys(line for secret in secrets for line in secret.splitlines() if line.strip())
+    try:
+        for line in lines:
+            click.echo(f"::add-mask::{_data(line)}", err=True)
+    except OSError as problem:
+        what = f"the secret cannot be masked: {problem.strerror}"
+        raise Refused(Message("secret-not-masked", what, "standard error")) from None
+
+
+def annotation(message: Message, level: str) -> str:
+    """Return a message as a command that shows it beside its line in a pull request."""
+    fields = {}
+    if message.place:
+        file = Path(message.place.file).absolute()
+        root = os.environ.get("GITHUB_WORKSPACE")
+        shown = file.relative_to(root) if root and file.is_relative_to(root) else message.place.file
+        fields = {"file": str(shown), "line": str(message.place.line), "col": str(message.place.column)}
+    listed = ",".join(f"{name}={_property(value)}" for name, value in fields.items())
+    return f"::{level}{' ' if listed else ''}{listed}::{_data(message.what)}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

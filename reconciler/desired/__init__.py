@@ -18,7 +18,7 @@ Each stage adds what it finds to one `Mistakes` and continues with the rest, so 
 `loading` calls the stages.
 """
 
+from reconciler.desired.fields import schema
 from reconciler.desired.loading import load, load_sound
-from reconciler.desired.schema import schema
 
 __all__ = ["load", "load_sound", "schema"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from reconciler.desired import credentials, files, merging, nodes, overlaps, sections, single, targets
+from reconciler.desired import credentials, files, merging, nodes, sections, targets
 from reconciler.desired.mistakes import Mistakes, position
 from reconciler.errors import ConfigError
 from reconciler.model.desired import Desired
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from reconciler.desired.targets import Lookup
+    from reconciler.desired.sections import Lookup
 
 
 def load(config: Path, lookup: Lookup = lambda _name: None) -> Desired:
@@ -60,16 +60,16 @@ def _roots(contents: Iterable[files.File], secrets: Mapping[str, str], mistakes:
 def _judge(gathered: sections.Sections, lookup: Lookup, mistakes: Mistakes) -> Desired:
     declared = targets.read(gathered.targets, lookup, mistakes)
     subscriptions = merging.merge(gathered.patterns, declared, mistakes)
-    overlaps.check(subscriptions.values(), declared, mistakes)
-    state, record = single.read_state(gathered.single, mistakes)
+    merging.check(subscriptions.values(), declared, mistakes)
+    state, record = sections.read_state(gathered.single, mistakes)
     return Desired(
         targets={name: target.target for name, target in declared.items() if target.target is not None},
         subscriptions=subscriptions,
         state=state,
         record=record,
-        recipients=single.read_recipients(gathered.single, lookup, mistakes),
-        verification=single.read_verification(gathered.single, mistakes),
-        parity_ignore=single.read_parity(gathered.single, mistakes),
+        recipients=sections.read_recipients(gathered.single, lookup, mistakes),
+        verification=sections.read_verification(gathered.single, mistakes),
+        parity_ignore=sections.read_parity(gathered.single, mistakes),
         warnings=tuple(sorted(mistakes.warnings, key=position)),
         unread=tuple(sorted(mistakes.unread, key=position)),
     )

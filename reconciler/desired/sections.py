@@ -1,20 +1,40 @@
-"""The top-level keys of all files, laid together: each thing may be defined once."""
+"""The top-level keys of all files, laid together: each thing may be defined once. Reads those that are no tables."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
 from reconciler.desired import reading
-from reconciler.desired.fields import FILE, PATTERN, SUBSCRIPTIONS, TARGETS
-from reconciler.desired.mistakes import Mistakes, listed
+from reconciler.desired.fields import (
+    FILE,
+    IGNORE,
+    IGNORED,
+    PARITY,
+    PATTERN,
+    RECIPIENT,
+    RECIPIENTS,
+    RECORD,
+    STATE,
+    SUBSCRIPTIONS,
+    TARGETS,
+    VERIFICATION,
+)
+from reconciler.desired.mistakes import Mistakes, listed, place
 from reconciler.desired.nodes import Broken, MapNode, Member, Node, refuse_duplicate
+from reconciler.errors import Place
+from reconciler.model.desired import ParityException, Verification
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+
 Members = dict[str, Member]
+Lookup = Callable[[str], str | None]
+"""Returns the value of a variable by its name, None if it is unset."""
 
 
 class Pattern(Struct):
@@ -86,3 +106,75 @@ def _put(members: Members, name: str, member: Member, mistakes: Mistakes) -> Non
     first = members.setdefault(name, member)
     if first is not member:
         refuse_duplicate(member, first, mistakes)
+
+
+RECIPIENTS_VARIABLE: Final = "RECONCILER_RECIPIENTS"
+
+
+def read_state(single: Members, mistakes: Mistakes) -> tuple[str, str]:
+    """Return the place and the id of the record, "" for what is not given."""
+    given = {field: single[field.name].value for field in (STATE, RECORD) if field.name in single}
+    texts = {field: reading.scalar(node, field, mistakes) or "" for field, node in given.items()}
+    return texts.get(STATE, ""), texts.get(RECORD, "")
+
+
+def read_recipients(single: Members, lookup: Lookup, mistakes: Mistakes) -> tuple[str, ...]:
+    """Return the recipients in the order in which they are given. None is ever shown: it might be the secret half.
+
+    The variable takes the place of a missing section, and must not name others than the section does.
+    """
+    given = (lookup(RECIPIENTS_VARIABLE) or "").replace(",", " ").split()
+    for recipient in given:
+        _check(recipient, Place(RECIPIENTS_VARIABLE, 0, 0), mistakes)
+    if RECIPIENTS.name not in single:
+        return tuple(dict.fromkeys(given))
+    node = single[RECIPIENTS.name].value
+    items = reading.items(node, RECIPIENTS.name, mistakes)
+    if items == []:
+        mistakes.add("no-recipients", node, "recipients is empty", "add one, or remove the key")
+    written: dict[str, Node] = {}
+    for item in items or []:
+        key = reading.text(item, RECIPIENTS.name, mistakes)
+        if key is None or not _check(key, place(item), mistakes):
+            continue
+        if written.setdefault(key, item) is not item:
+            what = f"duplicate recipient: already listed at {place(written[key])}"
+            mistakes.add("duplicate-recipient", item, what, "remove one of them")
+    if given and items is not None and {*given} != written.keys():
+        what = f"recipients: {RECIPIENTS_VARIABLE} names other keys than these"
+        mistakes.add_first("other-recipients", node, what, "name the same keys in both, or in one of the two only")
+    return tuple(written)
+
+
+def _check(recipient: str, at: Place, mistakes: Mistakes) -> bool:
+    """True for a recipient that something can be sealed to; others are reported."""
+    remedy = "use the public key (age1 and 58 characters), never the secret key"
+    if re.fullmatch(RECIPIENT.pattern, recipient):  # age takes it in capitals too: one key would then be two recipients
+        import pyrage  # type: ignore[import-untyped]  # noqa: PLC0415 - most starts need not pay for it
+
+        try:
+            pyrage.x25519.Recipient.from_str(recipient)
+        except pyrage.RecipientError:
+            remedy = "its checksum does not match (a typo?); copy the line that `age-keygen -y` prints"
+        else:
+            return True
+    mistakes.add("bad-recipient", at, "recipients: not an age X25519 public key", remedy)
+    return False
+
+
+def read_verification(single: Members, mistakes: Mistakes) -> Verification | None:
+    """Return how notifications are signed; None if it is not given or has a mistake."""
+    if VERIFICATION.name not in single:
+        return None
+    values = reading.mapping(single[VERIFICATION.name].value, VERIFICATION, mistakes)
+    return None if values is None else Verification(**values)
+
+
+def read_parity(single: Members, mistakes: Mistakes) -> tuple[ParityException, ...]:
+    """Return the exceptions under `parity: {ignore: […]}`, in the order in which they are given."""
+    if PARITY.name not in single:
+        return ()
+    given = reading.fields(single[PARITY.name].value, PARITY.name, PARITY.known, mistakes) or {}
+    items = reading.items(given[IGNORE.name], IGNORE.name, mistakes) if IGNORE.name in given else []
+    read = ((item, reading.mapping(item, IGNORED, mistakes)) for item in items or [])
+    return tuple(ParityException(**values, place=place(item)) for item, values in read if values is not None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
@@ -17,10 +16,7 @@ from reconciler.model.url import ATTEMPT
 
 if TYPE_CHECKING:
     from reconciler.desired.fields import Field
-    from reconciler.desired.sections import Members
-
-Lookup = Callable[[str], str | None]
-"""Returns the value of a variable by its name, None if it is unset."""
+    from reconciler.desired.sections import Lookup, Members
 
 _KEYS: Final = tuple(key.name for key in TARGET_KEYS)
 

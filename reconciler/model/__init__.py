@@ -1,1 +1,1 @@
-"""Plain frozen values that every other room uses. No I/O, and nothing but the standard library."""
+"""Plain frozen values that every other room uses, without I/O."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from reconciler.errors import Message, Place
     from reconciler.model.address import Address, TargetName
+
 
 API_NAMES = ("onboarding", "notification", "prequalification", "loan", "preapproval", "testsupport")
 """The names that an audience ends with (service description, section 5)."""
@@ -139,3 +141,8 @@ class Desired(Struct, frozen=True, dict=True):
         for address, desired in self.subscriptions.items():
             subscriptions.setdefault(address.target, []).append(desired)
         return subscriptions
+
+
+def account_hash(client_id: str) -> str:
+    """Return `sha256:` and a hash of a client id: it tells clients apart, and may be stored."""
+    return "sha256:" + hashlib.sha256(b"reconciler account\0" + client_id.encode()).hexdigest()

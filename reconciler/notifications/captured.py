@@ -28,8 +28,7 @@ import msgspec
 from msgspec import Struct
 
 from reconciler.errors import Message, SettingsError, Step
-from reconciler.model.clock import stamp
-from reconciler.values import Discreet
+from reconciler.values import Discreet, stamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

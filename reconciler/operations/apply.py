@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from reconciler.applying.ports import Inbox
+from reconciler.applying.driver import Inbox
 from reconciler.applying.run import Limits, Ports, carry_out
 from reconciler.errors import Message, ReconcilerError, Refused, SettingsError, Step
 from reconciler.model.outcome import Outcome
-from reconciler.model.plan import SENDS
-from reconciler.model.result import Done
+from reconciler.model.plan import SENDS, Done
 from reconciler.operations.failpoints import VARIABLE, Failpoints
 from reconciler.operations.interrupts import interrupts
 from reconciler.operations.plan import plaintext_refusal, replan
@@ -26,8 +25,7 @@ if TYPE_CHECKING:
     from reconciler.applying.protocol import Run
     from reconciler.model.address import TargetName
     from reconciler.model.outcome import Answer
-    from reconciler.model.plan import Plan
-    from reconciler.model.result import Applied
+    from reconciler.model.plan import Applied, Plan
     from reconciler.operations.plan import Planned
     from reconciler.operations.project import Project
     from reconciler.operations.responses import Responses

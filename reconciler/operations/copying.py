@@ -21,11 +21,10 @@ from reconciler.errors import HeadMoved, Message, RecordError, Refused, StoreUna
 from reconciler.operations.failpoints import VARIABLE, Failpoints
 from reconciler.operations.statements import CONFLICTS, too_many_conflicts
 from reconciler.record import chain
+from reconciler.record.chain import missing
 from reconciler.record.facts import Begun, Closed, Completed, LossOpened
-from reconciler.record.gates import Obstacle
-from reconciler.record.merge import missing
-from reconciler.record.obstacles import obstacle_messages
-from reconciler.record.proposing import Proposal, digest_of
+from reconciler.record.gates import Obstacle, obstacle_messages
+from reconciler.record.statement_rows import Proposal, digest_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

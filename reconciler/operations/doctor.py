@@ -5,13 +5,13 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from reconciler.disk.mounts import host_only_locks
+from reconciler.disk import host_only_locks
 from reconciler.errors import ConfigError, Message, ReconcilerError, Step
+from reconciler.model.address import Selection
 from reconciler.model.desired import Desired
-from reconciler.model.result import Finding, Health
-from reconciler.model.selection import Selection
+from reconciler.model.plan import Finding, Health
 from reconciler.operations.recovery_file import unrecovered
-from reconciler.record.obstacles import obstacle_messages
+from reconciler.record.gates import obstacle_messages
 from reconciler.reports.words import counted
 
 if TYPE_CHECKING:

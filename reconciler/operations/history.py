@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from reconciler.errors import Message, SelectionError, step
-from reconciler.model.address import matches
+from reconciler.model.address import is_pattern, matches, suggestion
 from reconciler.model.record import Status
-from reconciler.model.selection import is_pattern
-from reconciler.model.spelling import suggestion
 from reconciler.record.descriptions import describe, subjects
-from reconciler.record.obstacles import obstacle_messages
+from reconciler.record.gates import obstacle_messages
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

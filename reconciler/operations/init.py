@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from reconciler.desired import load, load_sound, schema
-from reconciler.disk.directories import private_directory
-from reconciler.disk.durable import sync_directory, written_beside
+from reconciler.disk import private_directory, sync_directory, written_beside
 from reconciler.errors import ConfigError, Message, Refused, SettingsError, Step
 from reconciler.model.address import NAME, SPELLING, TargetName
 

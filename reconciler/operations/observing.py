@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Message, step
-from reconciler.model.clock import stamp
 from reconciler.planning.evidence import Sighting, match
 from reconciler.record.facts import Received
 from reconciler.record.statements import Observe
+from reconciler.values import stamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from msgspec import MsgspecError, Struct
 
 from reconciler.errors import Message, Refused, SettingsError, Step
+from reconciler.model.address import Selection
 from reconciler.model.plan import SENDS, Action
-from reconciler.model.selection import Selection
 from reconciler.planning.planner import plan
 
 if TYPE_CHECKING:

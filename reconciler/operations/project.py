@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from reconciler.errors import Message, SelectionError, SettingsError, Step
-from reconciler.model.clock import stamp
+from reconciler.values import stamp
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,7 +89,7 @@ class Project:
         for target in self.desired.targets.values():
             if target.name == name:
                 return target
-        from reconciler.model.spelling import suggestion  # noqa: PLC0415 - needed only to explain an error
+        from reconciler.model.address import suggestion  # noqa: PLC0415 - needed only to explain an error
 
         what = f"target not declared in config/{suggestion([name], self.desired.targets)}"
         declared = Step(f"declared targets: {', '.join(self.desired.targets) or 'none'}")
@@ -97,7 +97,7 @@ class Project:
 
     def accounts(self) -> dict[TargetName, str]:
         """Return the hash of the client id of each target that has one in the settings."""
-        from reconciler.model.account import account_hash  # noqa: PLC0415 - a command pays only for what it uses
+        from reconciler.model.desired import account_hash  # noqa: PLC0415 - a command pays only for what it uses
 
         ids = {name: self.sources.get(f"{name.variable_prefix}CLIENT_ID") for name in self.desired.targets}
         return {name: account_hash(client_id.strip()) for name, client_id in ids.items() if client_id}

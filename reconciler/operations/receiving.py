@@ -14,8 +14,7 @@ from threading import Event, Lock
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
-from reconciler.disk.directories import private_directory
-from reconciler.disk.durable import replace_file
+from reconciler.disk import private_directory, replace_file
 from reconciler.errors import CallFailed, Message, ReconcilerError, Refused, SettingsError, Step
 from reconciler.loopback import Server
 from reconciler.model.url import is_loopback
@@ -23,7 +22,7 @@ from reconciler.notifications.captured import read_captured
 from reconciler.notifications.signatures import detect, verify
 from reconciler.receiver.capture_file import CaptureFile
 from reconciler.receiver.receiver import Behaviour, Delivery, Receiver, Refusal
-from reconciler.receiver.templates import fits
+from reconciler.receiver.verifier import fits
 from reconciler.sandbox import Sandbox
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from msgspec import MsgspecError, Struct
 from msgspec.json import decode, encode
 from msgspec.structs import replace
 
-from reconciler.disk.directories import private_directory
-from reconciler.disk.durable import replace_file
+from reconciler.disk import private_directory, replace_file
 from reconciler.errors import Message, SettingsError, step
 from reconciler.operations.project import UNRECORDED
 from reconciler.record import chain

@@ -14,8 +14,7 @@ from base64 import b64decode, b64encode
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from reconciler.disk.directories import private_directory
-from reconciler.disk.durable import replace_file, sync_directory
+from reconciler.disk import private_directory, replace_file, sync_directory
 from reconciler.errors import Message, RecordError, Refused, SettingsError, Step, step
 from reconciler.values import Discreet
 

@@ -14,7 +14,7 @@ from reconciler.planning.evidence import received
 from reconciler.record import chain
 from reconciler.record.facts import Begun
 from reconciler.record.gates import Standing
-from reconciler.record.proposing import propose
+from reconciler.record.statement_rows import propose
 from reconciler.record.statements import AcceptLoss, Begin, Case, Import
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from reconciler.operations.project import Project
     from reconciler.record.facts import AnyFact
     from reconciler.record.journal import Journal, Reading
-    from reconciler.record.proposing import Proposal
+    from reconciler.record.statement_rows import Proposal
     from reconciler.record.statements import Statement
 
 CONFLICTS = 10

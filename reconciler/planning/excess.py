@@ -13,10 +13,9 @@ from reconciler.model.url import normal_url
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from reconciler.model.address import TargetName
+    from reconciler.model.address import Selection, TargetName
     from reconciler.model.desired import Subscription
     from reconciler.model.record import Attempt, Record
-    from reconciler.model.selection import Selection
 
 
 class Excess(Struct, frozen=True):

@@ -18,9 +18,8 @@ from reconciler.planning import reasons
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from reconciler.model.address import Address
+    from reconciler.model.address import Address, Selection
     from reconciler.model.plan import Change
-    from reconciler.model.selection import Selection
     from reconciler.planning.routes import Routes
 
 _MOVED = Message("codes-move", "its event codes move to another subscription")

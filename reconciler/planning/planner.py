@@ -26,16 +26,15 @@ from reconciler.planning.excess import duplicates_by_target, excess, surplus_of
 from reconciler.planning.order import ordered
 from reconciler.planning.routes import Routes
 from reconciler.planning.subscription import Case, changes_of, is_as_desired
-from reconciler.record.obstacles import obstacle_messages
+from reconciler.record.gates import obstacle_messages
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from reconciler.model.address import TargetName
+    from reconciler.model.address import Selection, TargetName
     from reconciler.model.desired import Desired, Target
     from reconciler.model.plan import Duplicate
     from reconciler.model.record import Record
-    from reconciler.model.selection import Selection
     from reconciler.record.gates import Standing
 
 _Addressed = TypeVar("_Addressed", Change, Attempt, Surplus)
@@ -143,7 +142,7 @@ def _selected(desired: Desired, record: Record, selection: Selection) -> list[Ta
         names = {*desired.targets, *(address.target for address in addresses)}
         unmatched = selection.unmatched(names, addresses)
         if unmatched:
-            from reconciler.model.spelling import suggestion  # noqa: PLC0415 - needed only to explain an error
+            from reconciler.model.address import suggestion  # noqa: PLC0415 - needed only to explain an error
 
             what = f"matches no target or address{suggestion(unmatched, [*names, *addresses])}"
             declared = Step(f"declared targets: {', '.join(desired.targets) or 'none'}")

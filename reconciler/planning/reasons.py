@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Message, Step, step
-from reconciler.model.clock import stamp
 from reconciler.model.url import is_sandbox
 from reconciler.planning.evidence import received
-from reconciler.record.obstacles import settling
+from reconciler.record.gates import settling
+from reconciler.values import stamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -1,24 +1,26 @@
-"""The status of targets: what is in force with the evidence that it delivers, and what waits for a person."""
+"""The status of targets: what is in force with the evidence that it delivers, what waits for a person, the verdict."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from reconciler.model.clock import stamp
+from reconciler.model.address import Selection
+from reconciler.model.plan import Action, Verdict
 from reconciler.model.record import Status as Stage
-from reconciler.model.selection import Selection
-from reconciler.model.status import Evidence, ObservedAttempt, Proof, Status, TargetStatus
+from reconciler.model.status import AwaitingRemoval, Evidence, ObservedAttempt, Proof, Removals, Status, TargetStatus
 from reconciler.planning.evidence import received
 from reconciler.planning.excess import duplicates_by_target, excess
+from reconciler.values import stamp
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from reconciler.model.address import TargetName
     from reconciler.model.desired import Desired
-    from reconciler.model.plan import Duplicate, Plan
+    from reconciler.model.plan import Duplicate, Plan, TargetPlan
     from reconciler.model.record import Attempt, Record
+
 
 SILENT_AFTER = timedelta(days=30)
 """How long nothing may be received of a route before it counts as silent."""
@@ -118,3 +120,62 @@ def _is_doubtful(attempt: Attempt, record: Record, since: str) -> bool:
     if attempt.status is not Stage.LIVE or not attempt.cancelled or attempt.cancelled < since:
         return False
     return all(last <= attempt.cancelled for _, last in received(record, attempt).values())
+
+
+def verdict_of_plan(plan: Plan, now: float, *, in_flight: Verdict = Verdict.UNRESOLVED) -> Verdict:
+    """Return UNRESOLVED over CHANGES over DONE.
+
+    UNRESOLVED: a create of a selected address has an unknown outcome or is overdue; one that may be in flight at `now`
+    counts as `in_flight`. CHANGES: there are changes, or what is in force is not what is desired, or that is not known
+    since a gate of the record is closed. A removal that is awaited is no change.
+    """
+    blocking = [attempt for change in plan.changes for attempt in change.blocking if attempt.blocks]
+    unresolved = blocking + [attempt for attempt in plan.undeclared if attempt.blocks]
+    verdicts = {in_flight if attempt.in_flight(now) else Verdict.UNRESOLVED for attempt in unresolved}
+    if Verdict.UNRESOLVED in verdicts:
+        return Verdict.UNRESOLVED
+    unmanaged = any(attempt.status is Stage.LIVE for attempt in plan.undeclared)
+    differs = plan.changes or plan.gates or unmanaged or verdicts or any(map(_differs, plan.targets.values()))
+    return Verdict.CHANGES if differs else Verdict.DONE
+
+
+def verdict_of_status(status: Status) -> Verdict:
+    """Return what `verdict_of_plan` does for what is left to do; a create in flight is a change like others."""
+    return verdict_of_plan(status.plan, status.now, in_flight=Verdict.CHANGES)
+
+
+def _differs(target: TargetPlan) -> bool:
+    return bool(target.surplus or target.duplicates or target.foreign)
+
+
+def removals(status: Status) -> list[Removals]:
+    """Return what to tell the operator of each target of a status, those alone of which there is something to tell."""
+    restored = {
+        attempt for change in status.plan.changes if change.action is Action.RESTORE for attempt in change.concerns
+    }
+    found = [_removals(target, restored, stamp(status.now), status.now) for target in status.targets]
+    return [told for told in found if told.awaiting or told.restored or told.cancelled or told.unknown]
+
+
+def _removals(target: TargetStatus, restored: set[str], at: str, now: float) -> Removals:
+    attempts = [observed.attempt for observed in target.attempts]
+    requested = [attempt for attempt in attempts if attempt.in_force and attempt.requested_codes]
+    return Removals(
+        target.name,
+        at,
+        awaiting=tuple(_awaiting(attempt, attempts) for attempt in requested if attempt.id not in restored),
+        restored=tuple(attempt for attempt in requested if attempt.id in restored),
+        cancelled=target.cancelled,
+        unknown=tuple(attempt for attempt in attempts if attempt.unresolved and not attempt.in_flight(now)),
+    )
+
+
+def _awaiting(attempt: Attempt, attempts: list[Attempt]) -> AwaitingRemoval:
+    codes = set(attempt.requested_codes)
+    staying = (other for other in attempts if other.status is Stage.LIVE and other.id != attempt.id)
+    return AwaitingRemoval(
+        attempt,
+        attempt.requested_codes,
+        attempt.requested,
+        tuple(other for other in staying if other.is_at(attempt.template) and not codes.isdisjoint(other.codes)),
+    )

@@ -7,8 +7,7 @@ here is shared with `reconciler.service`.
 
 from reconciler.model.desired import Verification
 from reconciler.notifications.notification import NotANotification, Notification, RequestRefused
-from reconciler.receiver.templates import attempt_of
-from reconciler.receiver.verifier import BadSignature, Verifier
+from reconciler.receiver.verifier import BadSignature, Verifier, attempt_of
 
 __all__ = [
     "BadSignature",

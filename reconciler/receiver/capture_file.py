@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from reconciler.disk.durable import sync_directory, write_at
-from reconciler.disk.locks import lock
+from reconciler.disk import lock, sync_directory, write_at
 from reconciler.errors import Message, SettingsError, Step
 from reconciler.notifications.captured import LINE_LIMIT, parse_line
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from reconciler.model.clock import stamp
 from reconciler.notifications.captured import Captured, code_of, line_of
 from reconciler.requests import Response
+from reconciler.values import stamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -9,17 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Message, Refused, SelectionError, step
-from reconciler.model.address import ADDRESS
-from reconciler.model.clock import stamp
+from reconciler.model.address import ADDRESS, Selection, is_pattern, suggestion
 from reconciler.model.outcome import Outcome
 from reconciler.model.record import Status
-from reconciler.model.selection import Selection, is_pattern
-from reconciler.model.spelling import suggestion
 from reconciler.model.url import normal_url
 from reconciler.record import facts as fact
 from reconciler.record.facts import Exists, What
-from reconciler.record.obstacles import settling
+from reconciler.record.gates import settling
 from reconciler.record.statements import CancelRemoval, Draft, RequestRemoval
+from reconciler.values import stamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

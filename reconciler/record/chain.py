@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 from msgspec import DecodeError, Struct, ValidationError
 from msgspec.json import Decoder, Encoder
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
 from reconciler.errors import Message, RecordDamaged, Step
-from reconciler.record.facts import AnyFact, Begun
+from reconciler.record.facts import AnyFact, Begun, Joined
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
 
 START = "0" * 64
 """The hash before the first line."""
@@ -143,3 +144,26 @@ def _trouble(line: bytes, number: int) -> str:
     if number == 1:
         return "is not the first line of a record: earlier lines are missing"
     return f"does not follow line {number - 1}: a line is missing, repeated or out of order"
+
+
+def missing(contained: Collection[str], lines: Iterable[Line], at: str, by: Mapping[str, str]) -> list[AnyFact]:
+    """Return the facts to append so that a record which contains these hashes has all that `lines` say.
+
+    Each keeps its time, its author and, as `origin`, its id; so merging is commutative, associative and idempotent in
+    the fold. A head that a loss names is none of these hashes: what it stands for may still be found. Where lines of
+    the other history were merged there themselves, a last fact names their hashes: a head of that history is contained
+    here from now on, whichever it was. Empty if nothing is missing.
+    """
+    known = set(contained)
+    facts: list[AnyFact] = []
+    heads: list[str] = []
+    for line in lines:
+        if line.id not in known:
+            facts.append(replace(line.fact, origin=line.id))
+            known.add(line.id)
+        if line.hash not in known:
+            heads.append(line.hash)
+            known.add(line.hash)
+    if heads:
+        facts.append(Joined(at=at, by=by, heads=tuple(heads)))
+    return facts

@@ -16,7 +16,6 @@ from reconciler.model.address import Address
 from reconciler.model.outcome import Outcome
 from reconciler.model.record import Attempt, Loss, Record, Said, Status
 from reconciler.model.url import has_attempt, normal_url, service_key
-from reconciler.record.bindings import bindings
 from reconciler.record.facts import (
     Absent,
     Answered,
@@ -36,6 +35,7 @@ from reconciler.record.facts import (
     Renamed,
     SecretSet,
 )
+from reconciler.record.gates import bindings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

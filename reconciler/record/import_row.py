@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from reconciler.errors import Message, Refused, SelectionError, step
-from reconciler.model.address import ADDRESS, Address
+from reconciler.model.address import ADDRESS, Address, Selection, is_pattern, suggestion
 from reconciler.model.record import Status
-from reconciler.model.selection import Selection, is_pattern
-from reconciler.model.spelling import suggestion
 from reconciler.model.url import ATTEMPT, filled, has_attempt, normal_url
 from reconciler.record.attempt_rows import in_force_with, resolve_step
 from reconciler.record.facts import Exists, What

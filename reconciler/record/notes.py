@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import MsgspecError
 from msgspec.json import decode, encode
 
-from reconciler.disk.directories import private_directory
-from reconciler.disk.durable import replace_file
-from reconciler.disk.locks import locked_file
+from reconciler.disk import locked_file, private_directory, replace_file
 from reconciler.errors import Message, SettingsError, StoreUnavailable
 from reconciler.record.gates import Note
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from reconciler.model.clock import stamp
+from reconciler.values import stamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping

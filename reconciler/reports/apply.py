@@ -6,20 +6,18 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Message, step
-from reconciler.model.plan import Action
-from reconciler.model.result import Done, Verdict
-from reconciler.record.obstacles import settling
-from reconciler.reports.document import Commands, Document, Letter, Paragraph, Table, Todo, Tone
+from reconciler.model.plan import Action, Done, Verdict
+from reconciler.record.gates import settling
+from reconciler.reports.document import Commands, Document, Letter, Paragraph, Table, Todo, Tone, alerts
 from reconciler.reports.letters import Purpose, letter, letters_by_target, one_line
-from reconciler.reports.messages import alerts
 from reconciler.reports.plan import differing, verdict
 from reconciler.reports.words import SIGNS, capital, counted, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from reconciler.model.plan import Applied, Result
     from reconciler.model.record import Attempt
-    from reconciler.model.result import Applied, Result
 
 _WORDS = ("created", "rejected", "not sent", "outcome unknown", "restored", "removal requested", "skipped")
 WORDS = dict(zip(Done, _WORDS, strict=True))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from reconciler.model.result import Health
-from reconciler.reports.document import Details, Document, Table, Tone
-from reconciler.reports.messages import alerts
+from reconciler.model.plan import Health
+from reconciler.reports.document import Details, Document, Table, Tone, alerts
 from reconciler.reports.words import counted, listed
 
 _WORDS = {Health.OK: "passed", Health.WARNING: "with a warning"}
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from reconciler.errors import Message
-    from reconciler.model.result import Finding
+    from reconciler.model.plan import Finding
     from reconciler.reports.document import Alert
 
 

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from reconciler.reports.document import Changed
-from reconciler.reports.escaping import command_line, visible
+from reconciler.reports.words import command_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

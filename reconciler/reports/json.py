@@ -8,21 +8,18 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from reconciler import __version__
-from reconciler.model.plan import SENDS, Action
-from reconciler.model.result import Done
-from reconciler.reports.messages import sentence
+from reconciler.model.plan import SENDS, Action, Done
+from reconciler.reports.document import sentence
 from reconciler.reports.plan import awaiting_of, duplicates_of, surplus_of
-from reconciler.reports.removals import letter_to_delete
+from reconciler.reports.status import letter_to_delete
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from reconciler.errors import Message
-    from reconciler.model.parity import Pairs
-    from reconciler.model.plan import Change, Duplicate, Plan, Request, Surplus
+    from reconciler.model.plan import Applied, Change, Duplicate, Finding, Plan, Request, Surplus
     from reconciler.model.record import Attempt
-    from reconciler.model.result import Applied, Finding
-    from reconciler.model.status import Removals, TargetStatus
+    from reconciler.model.status import Pairs, Removals, TargetStatus
     from reconciler.model.status import Status as TargetsStatus
 
 FORMAT = "2.0"

@@ -9,10 +9,10 @@ from enum import StrEnum
 from itertools import groupby
 from typing import TYPE_CHECKING, assert_never
 
-from reconciler.model.clock import stamp
 from reconciler.model.outcome import Outcome
 from reconciler.reports.document import Letter
 from reconciler.reports.words import counted
+from reconciler.values import stamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, assert_never
 
 from reconciler.reports import document as doc
-from reconciler.reports.escaping import command_line, visible
+from reconciler.reports.words import command_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

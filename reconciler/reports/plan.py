@@ -8,20 +8,21 @@ from typing import TYPE_CHECKING
 from reconciler.errors import Message, step
 from reconciler.model.plan import SENDS, Action, Block
 from reconciler.reports import document as doc
-from reconciler.reports.difference import differences
-from reconciler.reports.messages import alerts, todos
+from reconciler.reports.document import Field, alerts, todos
 from reconciler.reports.words import SIGNS, capital, counted, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from deepdiff.model import DiffLevel
 
     from reconciler.model.desired import Subscription, Target
     from reconciler.model.plan import Change, Duplicate, Plan, Surplus
     from reconciler.model.record import Attempt
-    from reconciler.reports.difference import Side
 
     Cells = dict[tuple[str, str], dict[str, str]]
     """What to say of each event code of each subscription (its name), target by target."""
+
 
 _TONES = {Action.CREATE: doc.Tone.ADDED, Action.REMOVE: doc.Tone.REMOVED, Action.BLOCKED: doc.Tone.PLAIN}
 _IN_THE_DIFFERENCE = ("nothing-in-force", "new-codes", "url-changed", "not-desired")
@@ -275,3 +276,49 @@ def matrix(cells: Cells, names: Sequence[str]) -> doc.Table:
     """Return a table of subscriptions and codes, with a column for each target."""
     rows = tuple((*key, *(cells[key].get(name, "") for name in names)) for key in sorted(cells))
     return doc.Table(("subscription", "code", *names), rows)
+
+
+Side = dict[str, object]
+"""One side of a difference: names with texts, or with sets of texts."""
+
+
+def differences(before: Mapping[str, object], after: Mapping[str, object]) -> tuple[Field, ...]:
+    """Return the fields that differ, sorted by name, what was added first; none if the two are equal.
+
+    The values are texts, or sets of texts: what was added to a set is one field, and what was removed from it another.
+    """
+    if before == after:
+        return ()
+    if not before:
+        return tuple(Field(name, after=", ".join(_items(after[name]))) for name in sorted(after))
+    if not after:
+        return tuple(Field(name, before=", ".join(_items(before[name]))) for name in sorted(before))
+    from deepdiff import DeepDiff  # noqa: PLC0415 - it costs more to import than a plan takes
+
+    fields: list[Field] = []
+    sets: dict[tuple[str, bool], list[str]] = {}
+    for kind, levels in DeepDiff(
+        before, after, view="tree", hasher=hash, threshold_to_diff_deeper=0
+    ).items():  # its own hasher fails on surrogates
+        for name, old, new in map(_parts, levels):
+            if kind in ("set_item_added", "set_item_removed"):
+                sets.setdefault((name, kind == "set_item_added"), []).append(new or old)
+            else:
+                fields.append(Field(name, old, new))
+    for (name, added), items in sets.items():
+        text = ", ".join(sorted(items))
+        fields.append(Field(name, after=text) if added else Field(name, before=text))
+    return tuple(sorted(fields, key=lambda field: (field.name, not field.after, field.before, field.after)))
+
+
+def _parts(level: DiffLevel) -> tuple[str, str, str]:
+    """Return the name of the field, and its texts before and after; "" for none."""
+    name = str(level.path(output_format="list")[0])
+    return name, *(", ".join(_items(side)) for side in (level.t1, level.t2))  # type: ignore[return-value]
+
+
+def _items(value: object) -> Iterator[str]:
+    if isinstance(value, (set, frozenset, tuple, list)):
+        yield from sorted(map(str, value))
+    elif isinstance(value, str):
+        yield value

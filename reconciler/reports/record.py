@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reconciler.reports.document import Document, Facts, Heading, Table, Tone
-from reconciler.reports.messages import alerts
+from reconciler.reports.document import Document, Facts, Heading, Table, Tone, alerts
 from reconciler.reports.words import STATUS, counted
 
 if TYPE_CHECKING:

@@ -7,20 +7,42 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import Message, step
 from reconciler.model.record import Status as AttemptStatus
-from reconciler.model.status import Proof
+from reconciler.model.status import Proof, View
+from reconciler.reports import document as doc
 from reconciler.reports.apply import unresolved_message
-from reconciler.reports.document import Commands, Details, Document, Heading, Paragraph, Table, Todo, Tone
-from reconciler.reports.messages import alerts
-from reconciler.reports.plan import blocked_alerts, differing, matrix, selected, settled, surplus_messages, twice
+from reconciler.reports.document import (
+    Commands,
+    Details,
+    Document,
+    Heading,
+    Letter,
+    Paragraph,
+    Table,
+    Todo,
+    Tone,
+    alerts,
+)
+from reconciler.reports.letters import Purpose, letter, letters_by_target
+from reconciler.reports.plan import (
+    blocked_alerts,
+    differences,
+    differing,
+    matrix,
+    selected,
+    settled,
+    surplus_messages,
+    twice,
+)
 from reconciler.reports.words import STATUS, ago, capital, counted, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from reconciler.model.record import Attempt
-    from reconciler.model.status import ObservedAttempt, Status, TargetStatus
+    from reconciler.model.status import Difference, ObservedAttempt, Pairs, Parity, Removals, Side, Status, TargetStatus
     from reconciler.reports.document import Block
     from reconciler.reports.plan import Cells
+
 
 _HEAD = ("address", "status", "codes", "URL", "attempt")
 
@@ -145,3 +167,151 @@ def _matrix(status: Status) -> Table:
                 word = evidence.proof if evidence and observed.attempt.in_force else STATUS[observed.attempt.status]
                 cells.setdefault((observed.attempt.address.name, code), {})[target.name] = str(word)
     return matrix(cells, [target.name for target in status.targets])
+
+
+def removals_document(removals: Sequence[Removals], surplus: Iterable[Message] = ()) -> Document:
+    """Return the document of what each operator is to remove, to keep, and to say; and surplus codes not asked for."""
+    awaited = sum(len(target.awaiting) for target in removals)
+    kept = sum(len(target.restored) + len(target.cancelled) for target in removals)
+    unknown = sum(len(target.unknown) for target in removals)
+    words = [
+        f"{counted(awaited, 'removal')} awaited" if awaited else "",
+        f"{counted(kept, 'subscription')} to keep" if kept else "",
+        counted(unknown, "unresolved create") if unknown else "",
+    ]
+    return Document(
+        "removals",
+        f"{listed(filter(None, words))}." if any(words) else "Nothing awaits removal.",
+        Tone.WARNING if any(words) else Tone.ADDED,
+        alerts=alerts((unresolved_message(attempt) for target in removals for attempt in target.unknown), "Warning"),
+        body=tuple(block for target in removals for block in _letter_to(target)),
+        summary=alerts(surplus, "Warning"),
+    )
+
+
+def letter_to_delete(target: Removals) -> tuple[str, ...]:
+    """Return the message about all that is to be removed on a target; nothing if that is nothing."""
+    if not target.awaiting:
+        return ()
+    staying = {attempt.id: attempt for awaiting in target.awaiting for attempt in awaiting.staying}
+    return letter([awaiting.attempt for awaiting in target.awaiting], Purpose.DELETE, list(staying.values()))
+
+
+def _letter_to(target: Removals) -> Iterator[Block]:
+    if not (target.awaiting or target.restored or target.cancelled or target.unknown):
+        return
+    yield Heading(target.target)
+    yield from letters_by_target((*target.restored, *target.cancelled), Purpose.KEEP)
+    if target.restored:
+        yield Paragraph("The next apply records that these stay.", Tone.FAINT)
+    if target.awaiting:
+        since = min(awaiting.since for awaiting in target.awaiting)
+        yield Letter(f"{Purpose.DELETE} (requested since {since})", letter_to_delete(target))
+        commands = tuple(
+            (
+                "reconciler", "removal", "confirm", awaiting.attempt.address, "--attempt", awaiting.attempt.id,
+                *(word for code in _some(awaiting.codes, awaiting.attempt.codes) for word in ("--code", code)),
+            )
+            for awaiting in target.awaiting
+        )  # fmt: skip
+        yield Commands((Todo("Once the operator has removed them, run", commands),))
+    yield from letters_by_target(target.unknown, Purpose.ASK)
+
+
+def _some(codes: Sequence[str], every: Sequence[str]) -> Sequence[str]:
+    """Return codes, none if they are all."""
+    return () if set(codes) >= set(every) else codes
+
+
+def parity_document(pairs: Pairs) -> doc.Document:
+    """Return the document of a comparison: how each pair differs, from the first target to the second."""
+    unpaired = [
+        doc.Paragraph(f"{left.target} has no counterpart: {left.counterpart} is not declared.", doc.Tone.WARNING)
+        for left in pairs.unpaired
+    ]
+    waiting = sorted({address for parity in pairs.compared for address in parity.unapplied})
+    leaving = sorted({address for parity in pairs.compared for address in parity.leaving})
+    steps = []
+    if waiting:
+        steps.append(doc.Todo(f"To see what is left to apply of {listed(waiting, 5)}, run", (("reconciler", "plan"),)))
+    if leaving:
+        commands = (("reconciler", "removal", "list"),)
+        steps.append(doc.Todo(f"To see what the operator is to remove of {listed(leaving, 5)}, run", commands))
+    return doc.Document(
+        "parity",
+        _parity_verdict(pairs),
+        doc.Tone.ADDED if pairs.in_line else doc.Tone.WARNING,
+        alerts=(*unpaired, *alerts(pairs.foreign, "Warning")),
+        body=tuple(block for parity in pairs.compared for block in _pair(parity, alone=len(pairs.compared) == 1)),
+        next=doc.Commands(tuple(steps)) if steps else None,
+        details=tuple(_declared(pairs)),
+    )
+
+
+def _parity_verdict(pairs: Pairs) -> str:
+    if pairs.foreign:
+        return "Not in line: the record is of another service or account than the settings name."
+    if len(pairs.compared) == 1 and not pairs.unpaired:
+        (parity,) = pairs.compared
+        names = {difference.name for difference in parity.differences}
+        differ = f"differ in {counted(len(names), 'subscription')}" if names else "match"
+        return f"{parity.a} and {parity.b} {differ}."
+    matching = sum(parity.in_line for parity in pairs.compared)
+    lacking = [f"{counted(len(pairs.unpaired), 'target')} without a counterpart"] if pairs.unpaired else []
+    return f"{listed([f'{matching} of {len(pairs.compared)} pairs match', *lacking])}."
+
+
+def _pair(parity: Parity, *, alone: bool) -> Iterator[doc.Block]:
+    if parity.in_line:
+        if not alone:  # the verdict says it
+            yield doc.Paragraph(f"{parity.a} and {parity.b} match.", doc.Tone.ADDED)
+        return
+    yield doc.Heading(f"From {parity.a} to {parity.b}")
+    views: dict[tuple[str, str, tuple[doc.Field, ...]], list[View]] = {}
+    for difference in parity.differences:  # the same as desired and in force is one
+        key = (difference.name, _only(parity, difference), _fields(difference))
+        views.setdefault(key, []).append(difference.view)
+    for (name, only, fields), seen in views.items():
+        yield doc.Changed("~", name, f"{_how(parity, seen)}{only}", doc.Tone.CHANGED, fields)
+
+
+def _only(parity: Parity, difference: Difference) -> str:
+    if difference.view in (View.GATE, View.PROVEN) or (difference.a and difference.b):
+        return ""
+    return f" in {parity.a if difference.b is None else parity.b} only"
+
+
+def _how(parity: Parity, views: list[View]) -> str:
+    if View.PROVEN in views:
+        return f"desired in {parity.b}, not yet proven in {parity.a}"
+    if View.GATE in views:
+        return f"desired in {parity.b}, not so in force in {parity.a}"
+    return " and ".join(views)
+
+
+def _fields(difference: Difference) -> tuple[doc.Field, ...]:
+    if difference.view is View.PROVEN:
+        return tuple(
+            doc.Field(code, after=f"first observed {at}" if at else "never observed")
+            for code, at in sorted(difference.unproven.items())
+        )
+    return differences(_side(difference.a), _side(difference.b))
+
+
+def _side(side: Side | None) -> Mapping[str, object]:
+    if side is None:
+        return {}
+    return {"eventCodes": set(side.codes), **({"webhookUrl": side.written} if side.written else {})}
+
+
+def _declared(pairs: Pairs) -> Iterator[doc.Details]:
+    ignored = [
+        (f"{parity.b}/{difference.name}", exception.reason)
+        for parity in pairs.compared
+        for difference, exception in parity.ignored
+    ]
+    if ignored:
+        yield doc.Details("Declared exceptions", (doc.Facts(tuple(ignored)),))
+    if pairs.unused:
+        unused = tuple((exception.address, f"declared at {exception.place}") for exception in pairs.unused)
+        yield doc.Details("Declared exceptions that are not needed", (doc.Facts(unused),))

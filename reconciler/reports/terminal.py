@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, assert_never
 from msgspec import Struct
 
 from reconciler.reports import document as doc
-from reconciler.reports.escaping import command_line, harmless_line, visible
+from reconciler.reports.words import command_line, harmless_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,8 @@
-"""Plurals, lists and distances in time: how every report says them."""
+"""How every report says plurals, lists and distances in time, and how it escapes text from elsewhere."""
 
 from __future__ import annotations
 
+import shlex
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,8 @@ from reconciler.model.plan import Action
 from reconciler.model.record import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+
 
 SIGNS = dict(zip(Action, "+~±↺-»!", strict=True))
 """A sign for each action, in the order in which they are declared."""
@@ -59,3 +61,25 @@ def _distance(seconds: float) -> str:
         if seconds >= length:
             return counted(int(seconds // length), name)
     return ""
+
+
+def visible(text: str) -> str:
+    """Return `text` with each character escaped that could move a cursor, start a line or reverse the direction.
+
+    So is `##[`: anywhere in a line, a runner of GitHub Actions takes it for the beginning of a command.
+    """
+    if not (text.isascii() and text.isprintable()):
+        text = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+    return text.replace("##[", r"##\[")
+
+
+def harmless_line(text: str) -> str:
+    """Return `text` as a line that is no command: a runner takes `::` at its beginning for one, after blanks too."""
+    shown = visible(text)
+    return f"| {shown}" if shown.lstrip().startswith("::") else shown
+
+
+def command_line(command: Sequence[str], flags: Sequence[str] = ()) -> str:
+    """Return a command to paste, quoted for a shell; `flags` are the global ones in use, for our own commands."""
+    words = [command[0], *flags, *command[1:]] if command[0] == "reconciler" else command
+    return visible(shlex.join(words))

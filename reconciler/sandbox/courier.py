@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 from reconciler.model.url import is_loopback
-from reconciler.sandbox.notification import SIGNATURE_HEADER, sign_notification
+from reconciler.sandbox.events import SIGNATURE_HEADER, sign_notification
 
 if TYPE_CHECKING:
     from socket import socket

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from reconciler.requests import Response
+from reconciler.sandbox.events import notification_body
 from reconciler.sandbox.faults import error_response
 from reconciler.sandbox.layout import API_NAMES
-from reconciler.sandbox.notification import notification_body
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+import hashlib
+import hmac
+import json
+import uuid
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from reconciler.values import Discreet
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Started(Discreet, frozen=True, tag="started"):
@@ -100,3 +107,47 @@ class Attempted(Struct, frozen=True, tag="attempted"):
 
 
 Event = Started | Subscription | Removed | Lead | Token | Revoked | Delivery | Attempted
+
+
+SIGNATURE_HEADER = "X-Signature"
+
+_SAMPLE = (("2000.00", "2240.00", "0.12"), ("5000.00", "5750.50", "0.15"), ("12000.00", "14160.00", "0.18"))
+
+
+def notification_body(code: str, properties: Mapping[str, object] | None = None) -> bytes:
+    """Return the body of a notification (service description, section 2.3).
+
+    Without `properties`, ONB10011 gets a sample of those documented, with new ids; other codes get none, since theirs
+    are not documented. Numbers are sent as strings. The message of other codes, not documented either, is the code.
+    """
+    if properties is None:
+        properties = _sample_offers() if code == "ONB10011" else {}
+    message = "Offers Provided" if code == "ONB10011" else code
+    document = {"EventCode": code, "Message": message, "EventProperties": _as_sent(properties)}
+    return json.dumps(document).encode()
+
+
+def sign_notification(body: bytes, secret: str) -> str:
+    """Return the value of X-Signature: `sha256=` and the hex HMAC SHA-256 of the raw body under the secret in UTF-8.
+
+    This is the sandbox's own choice: how the service signs is not documented (service description, section 6). In
+    `config/` it is `{header: X-Signature, algorithm: hmac-sha256, prefix: "sha256=", encoding: hex}`.
+    """
+    return f"sha256={hmac.digest(secret.encode(), body, hashlib.sha256).hex()}"
+
+
+def _sample_offers() -> dict[str, object]:
+    names = ("YouWillGet", "YouWillRepay", "Sweep")
+    offers = [
+        {"OfferId": str(uuid.uuid4()), "CurrencyISOCode": "EUR", **dict(zip(names, amounts, strict=True))}
+        for amounts in _SAMPLE
+    ]
+    return {"LeadId": str(uuid.uuid4()), "Offers": offers}
+
+
+def _as_sent(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _as_sent(member) for name, member in value.items()}
+    if isinstance(value, list):
+        return list(map(_as_sent, value))
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value

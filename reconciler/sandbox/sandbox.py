@@ -10,11 +10,9 @@ from reconciler.loopback import Server
 from reconciler.sandbox.courier import Courier
 from reconciler.sandbox.endpoints import Service
 from reconciler.sandbox.events import Started
-from reconciler.sandbox.faults import FaultPlan
+from reconciler.sandbox.faults import FaultPlan, transmit
 from reconciler.sandbox.layout import DOCUMENTED_TARGETS, check_names, lay_out
-from reconciler.sandbox.memory import Memory
-from reconciler.sandbox.wire import transmit
-from reconciler.sandbox.world import World
+from reconciler.sandbox.world import Memory, World
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -15,8 +15,7 @@ from reconciler.errors import CallFailed, Message, TokenError, step
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.service.fields import clear_fields
 from reconciler.service.outcomes import outcome_of
-from reconciler.service.token_cache import TokenCache
-from reconciler.service.tokens import Tokens
+from reconciler.service.tokens import TokenCache, Tokens
 from reconciler.service.transport import Transport, always
 from reconciler.values import Discreet
 

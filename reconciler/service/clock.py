@@ -7,7 +7,7 @@ import time
 from functools import cache
 from pathlib import Path
 
-from reconciler.model.clock import Instant
+from reconciler.values import Instant
 
 # Linux leaves sleep out of CLOCK_MONOTONIC and counts it in CLOCK_BOOTTIME; macOS counts it in CLOCK_MONOTONIC.
 _STEADY = time.CLOCK_BOOTTIME if sys.platform == "linux" else time.CLOCK_MONOTONIC

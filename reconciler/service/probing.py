@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from reconciler.errors import Message, step
-from reconciler.model.result import Finding, Health
+from reconciler.model.plan import Finding, Health
 from reconciler.model.url import is_placeholder
 from reconciler.service.transport import Failure, Transport
 

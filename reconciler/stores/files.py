@@ -13,7 +13,10 @@ from errno import EDQUOT, EFBIG, ELOOP, ENOSPC
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reconciler.disk.durable import (
+from reconciler.disk import (
+    LockHeld,
+    host_only_locks,
+    lock,
     make_directory,
     open_regular,
     settle,
@@ -22,11 +25,8 @@ from reconciler.disk.durable import (
     write_at,
     written_beside,
 )
-from reconciler.disk.locks import LockHeld, lock
-from reconciler.disk.mounts import host_only_locks
 from reconciler.errors import Message, RecordError, Step, StoreUnavailable
-from reconciler.record.store import Stored
-from reconciler.stores.heads import head_moved, require_head
+from reconciler.record.store import Stored, head_moved, require_head
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -94,7 +94,7 @@ def _opened(place: str, library: str, extra: str, opener: Callable[[str], Store]
 
 
 def _open_objects(place: str) -> Store:
-    from reconciler.stores.objects.segments import open_objects  # noqa: PLC0415 - obstore is optional
+    from reconciler.stores.objects import open_objects  # noqa: PLC0415 - obstore is optional
 
     return open_objects(place)
 

@@ -16,8 +16,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from reconciler.errors import Message, SettingsError, Step, StoreUnavailable
 from reconciler.record.chain import head_of
-from reconciler.record.store import Stored
-from reconciler.stores.heads import head_moved
+from reconciler.record.store import Stored, head_moved
 from reconciler.stores.waiting import at_once
 
 if TYPE_CHECKING:

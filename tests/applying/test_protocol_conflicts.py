@@ -17,9 +17,8 @@ from support.applying_bench import (
 )
 from support.memory_record import AT, DOWN, MOVED, append, record_of
 
-from reconciler.applying.context import Limits
 from reconciler.applying.driver import Performer
-from reconciler.applying.events import Append, InterruptAsked, NotAppended, Reread, RereadFailed
+from reconciler.applying.events import Append, InterruptAsked, Limits, NotAppended, Reread, RereadFailed
 from reconciler.errors import Message, Refused
 from reconciler.record.chain import link
 from reconciler.record.facts import (

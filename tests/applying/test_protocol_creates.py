@@ -17,14 +17,13 @@ from support.applying_bench import (
     wanting,
 )
 
-from reconciler.applying.context import Limits
 from reconciler.applying.creates import LOST_RESPONSE
-from reconciler.applying.events import Authorise, Authorised, CallEnded, Send, Unauthorised
+from reconciler.applying.events import Authorise, Authorised, CallEnded, Limits, Send, Unauthorised
 from reconciler.errors import Message
 from reconciler.model.address import TargetName
-from reconciler.model.clock import Instant
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.record.facts import Answered, Intended, RemovalRequested
+from reconciler.values import Instant
 
 EUROPE, USA = TargetName("europe/staging"), TargetName("usa/staging")
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from support.applying_bench import CREATED, NOT_SENT, UNKNOWN, Bench, attempt, known, wanting
 from support.memory_record import DOWN
 
-from reconciler.applying.context import Limits
-from reconciler.applying.events import Append, Appended, CallEnded, InterruptAsked
+from reconciler.applying.events import Append, Appended, CallEnded, InterruptAsked, Limits
 
 
 def in_flight(*names: str) -> Bench:

@@ -18,8 +18,8 @@ from support.memory_record import AT, DOWN, MOVED, append, record_of
 from reconciler import applying
 from reconciler.applying.run import Limits, carry_out
 from reconciler.model.outcome import Answer, Outcome
+from reconciler.model.plan import Verdict
 from reconciler.model.record import Status
-from reconciler.model.result import Verdict
 from reconciler.record.facts import Intended, LossOpened, What
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from reconciler.errors import ReconcilerError
     from reconciler.model.desired import Desired
-    from reconciler.model.result import Applied
+    from reconciler.model.plan import Applied
 
 LIMITS = Limits(backoff=(0.01,))
 

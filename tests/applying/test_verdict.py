@@ -8,8 +8,7 @@ from support.scene import USA, Scene, hooks
 
 from reconciler.applying.verdict import unresolved, verdict_of, verdict_without_record
 from reconciler.model.address import Address
-from reconciler.model.plan import Action, Block, Change, Plan, TargetPlan
-from reconciler.model.result import Done, Result, Verdict
+from reconciler.model.plan import Action, Block, Change, Done, Plan, Result, TargetPlan, Verdict
 
 A, B = Address.of(TARGET, "a"), Address.of(TARGET, "b")
 

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reconciler.cli.actions import annotation, mask
-from reconciler.cli.logs import log_to
-from reconciler.cli.terminal import Terminal
+from reconciler.cli.progress import log_to
+from reconciler.cli.terminal import Terminal, annotation, mask
 from reconciler.errors import Message, Place
 
 if TYPE_CHECKING:

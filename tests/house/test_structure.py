@@ -18,7 +18,7 @@ MODULES = {
     for path in sorted(ROOT.rglob("*.py"))
 }
 ROOMS = sorted({name.split(".")[1] for name in MODULES if name.count(".") > 1})
-LARGEST = {"lines of code": 16_500, "modules": 195}
+LARGEST = {"lines of code": 16_500, "modules": 146}
 """What the whole package may have at most; lower it when less is needed."""
 _QUIET = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 _SCOPES = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from reconciler.model.desired import ALGORITHMS, ENCODINGS, KEY_ENCODINGS, Verification
 from reconciler.notifications.signatures import detect, sign, verify
-from reconciler.sandbox.notification import sign_notification
+from reconciler.sandbox.events import sign_notification
 
 BODY = b'{"EventCode":"ONB10011","Message":"Offers Provided","EventProperties":{}}'
 KEY = bytes(range(1, 33))

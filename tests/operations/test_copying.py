@@ -9,12 +9,12 @@ from support.memory_project import EU, NOW, MemoryProject, created, unknown
 from support.memory_record import DOWN, MOVED, RECORD, MemoryStore, record_of
 
 from reconciler.errors import RecordClosed, RecordMissing, Refused, StoreUnavailable
-from reconciler.model.clock import stamp
 from reconciler.operations.copying import Copy
 from reconciler.operations.project import Flags
 from reconciler.record.facts import Closed, LossOpened
 from reconciler.record.gates import Note
 from reconciler.record.statements import AcceptLoss, Complete
+from reconciler.values import stamp
 
 OFFERS, A, B = f"{EU}/offers", "memory:a", "memory:b"
 STEPS = 3

@@ -12,7 +12,6 @@ from support.memory_project import EU, NOW, URL, MemoryProject, created, desired
 from support.memory_record import AT, RECORD, MemoryStore, record_of
 
 from reconciler.errors import RecordDamaged, Refused, SelectionError, SettingsError
-from reconciler.model.clock import stamp
 from reconciler.model.desired import Verification
 from reconciler.model.record import Status
 from reconciler.operations.history import attempts_json, history, show, verify
@@ -22,6 +21,7 @@ from reconciler.operations.statements import prepare
 from reconciler.record.chain import link, parse
 from reconciler.record.facts import Begun, Closed, Completed, LossOpened, Renamed
 from reconciler.record.statements import Complete, Recover
+from reconciler.values import stamp
 
 if TYPE_CHECKING:
     from pathlib import Path

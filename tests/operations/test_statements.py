@@ -13,7 +13,6 @@ from support.memory_project import API, EU, NOW, URL, MemoryProject, created, de
 from support.memory_record import DOWN, MOVED, RECORD, MemoryStore, record_of
 
 from reconciler.errors import HeadMoved, RecordMissing, Refused, SelectionError, SettingsError, StoreUnavailable
-from reconciler.model.clock import stamp
 from reconciler.model.record import Status
 from reconciler.operations.copying import Copy
 from reconciler.operations.project import Flags, Project
@@ -36,6 +35,7 @@ from reconciler.record.statements import (
     Resolve,
     SetSecret,
 )
+from reconciler.values import stamp
 
 if TYPE_CHECKING:
     from reconciler.errors import ReconcilerError

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from support.scene import EUROPE, SERVICE, USA, Scene, hooks, target
 
-from reconciler.model.clock import stamp
 from reconciler.model.record import Status
 from reconciler.model.status import Proof
 from reconciler.planning.evidence import Observed, Sighting, match, received
 from reconciler.planning.status import DOUBTED_FOR, SILENT_AFTER
 from reconciler.record.facts import Received
+from reconciler.values import stamp
 
 LATER = "2026-11-20T14:00:00Z"
 AMERICAN = "https://usa.service.example"

@@ -8,7 +8,7 @@ from support.scene import EUROPE, USA, Scene, address_of, hooks, target
 from reconciler.errors import SelectionError
 from reconciler.model.address import TargetName
 from reconciler.model.outcome import Outcome
-from reconciler.model.parity import Pairs, Parity, Side, View
+from reconciler.model.status import Pairs, Parity, Side, View
 from reconciler.planning.parity import parity
 
 AMERICAN = "https://usa.service.example"

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from support.histories import addresses, scenes
 
+from reconciler.model.address import Selection
 from reconciler.model.desired import Desired, Overlap, Replace
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import SENDS, Action, Block
 from reconciler.model.record import Status
-from reconciler.model.selection import Selection
 from reconciler.model.url import normal_url
 from reconciler.planning.planner import plan as make_plan
 from reconciler.record.chain import link

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from support.scene import EUROPE, USA, Scene, hooks, target
 
-from reconciler.model.result import Verdict
-from reconciler.planning.removals import removals
-from reconciler.planning.verdict import verdict_of_plan, verdict_of_status
+from reconciler.model.plan import Verdict
+from reconciler.planning.status import removals, verdict_of_plan, verdict_of_status
 from reconciler.record.gates import Obstacle
 
 

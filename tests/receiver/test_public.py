@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from support.notified import notification
 
 from reconciler.receiver import BadSignature, NotANotification, RequestRefused, Verification, Verifier, attempt_of
-from reconciler.receiver.templates import fits
+from reconciler.receiver.verifier import fits
 
 PAGE = Path(__file__).parents[2] / ".github" / "RECEIVER.md"
 SCHEME = Verification(header="X-Signature", algorithm="hmac-sha256", prefix="sha256=", encoding="hex")

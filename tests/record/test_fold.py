@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from support.scene import BY, EUROPE, SERVICE, START, USA, Scene, address_of, hooks, target
 
-from reconciler.model.clock import stamp
 from reconciler.model.outcome import Outcome
 from reconciler.model.record import Attempt, Status
 from reconciler.record.facts import (
@@ -21,6 +20,7 @@ from reconciler.record.facts import (
     SecretSet,
     What,
 )
+from reconciler.values import stamp
 
 OWN = hooks("{attempt}")
 

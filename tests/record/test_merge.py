@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from reconciler.model.outcome import Outcome
 from reconciler.model.record import Record, Status
-from reconciler.record.chain import Line, link
+from reconciler.record.chain import Line, link, missing
 from reconciler.record.facts import (
     Absent,
     Answered,
@@ -31,7 +31,6 @@ from reconciler.record.facts import (
     What,
 )
 from reconciler.record.fold import fold
-from reconciler.record.merge import missing
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn

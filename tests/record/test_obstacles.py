@@ -7,8 +7,7 @@ from support.memory_record import AT, record_of
 from reconciler.record.chain import parse
 from reconciler.record.facts import AnyFact, Closed, LossOpened
 from reconciler.record.fold import fold
-from reconciler.record.gates import Obstacle, Standing
-from reconciler.record.obstacles import obstacle_messages
+from reconciler.record.gates import Obstacle, Standing, obstacle_messages
 
 ACCEPT = "reconciler state accept-loss"
 COPY = "reconciler state copy memory:a memory:b"

@@ -9,23 +9,31 @@ from reconciler.errors import Message, Place, step
 from reconciler.model.address import Address, TargetName
 from reconciler.model.desired import ParityException
 from reconciler.model.outcome import Outcome
-from reconciler.model.parity import Difference, Pairs, Parity, Side, Unpaired, View
-from reconciler.model.plan import Action, Block
+from reconciler.model.plan import Action, Applied, Block, Done, Finding, Health, Result, Verdict
 from reconciler.model.record import Status
-from reconciler.model.result import Applied, Done, Finding, Health, Result, Verdict
-from reconciler.model.status import AwaitingRemoval, Evidence, ObservedAttempt, Proof, Removals, TargetStatus
+from reconciler.model.status import (
+    AwaitingRemoval,
+    Difference,
+    Evidence,
+    ObservedAttempt,
+    Pairs,
+    Parity,
+    Proof,
+    Removals,
+    Side,
+    TargetStatus,
+    Unpaired,
+    View,
+)
 from reconciler.model.status import Status as TargetsStatus
 from reconciler.reports import terminal
 from reconciler.reports.apply import apply_document
-from reconciler.reports.difference import differences
 from reconciler.reports.doctor import doctor_document, validation_document
-from reconciler.reports.document import Alert, Changed, Field
+from reconciler.reports.document import Alert, Changed, Field, alerts, sentence
 from reconciler.reports.letters import Purpose, letter, letters_by_target, one_line
-from reconciler.reports.messages import alerts, sentence
-from reconciler.reports.parity import parity_document
+from reconciler.reports.plan import differences
 from reconciler.reports.record import history_document, record_document
-from reconciler.reports.removals import removals_document
-from reconciler.reports.status import status_document
+from reconciler.reports.status import parity_document, removals_document, status_document
 from reconciler.reports.words import ago, counted, listed
 
 PRODUCTION = TargetName("europe/production")

@@ -10,9 +10,8 @@ from support.plan_values import AT, ID, OFFERS, STAGING, URL, attempt, change, d
 
 import reconciler
 from reconciler.errors import Message, Place, step
-from reconciler.model.plan import Action, Plan, Request
+from reconciler.model.plan import Action, Applied, Done, Finding, Health, Plan, Request, Result, Verdict
 from reconciler.model.record import Status
-from reconciler.model.result import Applied, Done, Finding, Health, Result, Verdict
 from reconciler.model.status import AwaitingRemoval, Evidence, ObservedAttempt, Proof, Removals, TargetStatus
 from reconciler.model.status import Status as TargetsStatus
 from reconciler.reports.apply import removal_letters

@@ -23,10 +23,10 @@ from reconciler.reports.document import (
     Table,
     Todo,
     Tone,
+    alerts,
 )
-from reconciler.reports.escaping import command_line, harmless_line, visible
-from reconciler.reports.messages import alerts
 from reconciler.reports.plan import plan_document
+from reconciler.reports.words import command_line, harmless_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from support.sandbox_client import STAGING, call
 
 from reconciler.sandbox import Sandbox, courier
+from reconciler.sandbox.events import notification_body
 from reconciler.sandbox.faults import FaultPlan
 from reconciler.sandbox.layout import lay_out
-from reconciler.sandbox.notification import notification_body
 from reconciler.sandbox.world import World
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from support.sandbox_client import STAGING, ask_token, call, create, get_token
 
 from reconciler.cli.sandbox import serve
 from reconciler.errors import SettingsError
-from reconciler.sandbox import Sandbox, faults, wire
+from reconciler.sandbox import Sandbox, faults
 from reconciler.sandbox.faults import FAULT_NAMES, FAULTS, FaultPlan
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def test_reset(sandbox: Sandbox, name: str, created: int) -> None:
 @pytest.mark.parametrize(("name", "created"), [("hang", 0), ("hang-after", 1), ("drip", 1)])
 def test_no_answer_in_time(sandbox: Sandbox, name: str, created: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The client waits in vain, and the server's thread ends with the connection."""
-    monkeypatch.setattr(wire, "DRIP_INTERVAL", 0.15)
+    monkeypatch.setattr(faults, "DRIP_INTERVAL", 0.15)
     token = get_token(sandbox)
     sandbox.world.fail_next(name)
     with pytest.raises(TimeoutError):

@@ -12,7 +12,7 @@ from support.raw_server import RawServer, reset, say
 from support.service_targets import SECRET, make_target
 
 from reconciler.errors import CallFailed, TokenError
-from reconciler.model.account import account_hash
+from reconciler.model.desired import account_hash
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.service.api import LeadAnswer
 

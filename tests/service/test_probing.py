@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.raw_server import OK, RawServer, drip, reset, say, wait_for_hangup
 
-from reconciler.model.result import Health
+from reconciler.model.plan import Health
 from reconciler.service.probing import Prober, examine_server
 
 if TYPE_CHECKING:

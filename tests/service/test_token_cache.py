@@ -16,9 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reconciler.errors import SettingsError, TokenError
-from reconciler.model.clock import Instant
-from reconciler.service import clock, token_cache
-from reconciler.service.token_cache import Purpose, TokenCache
+from reconciler.service import clock, tokens
+from reconciler.service.tokens import Purpose, TokenCache
+from reconciler.values import Instant
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,7 +125,7 @@ def test_a_damaged_entry_is_a_miss(directory: Path, provider: Provider, damage: 
 def test_any_content_under_the_right_key(directory: Path, content: object) -> None:
     """An entry that was encrypted with the secret may be of another version: a miss."""
     cache, provider = TokenCache(directory), Provider()
-    data = token_cache._cipher(PURPOSE, SECRET).encrypt(msgspec.json.encode(content))
+    data = tokens._cipher(PURPOSE, SECRET).encrypt(msgspec.json.encode(content))
     (directory / f"{PURPOSE.key}.token").write_bytes(data)
     assert cache.get(PURPOSE, SECRET, provider) == "token-number-1"
 
@@ -228,7 +228,7 @@ def test_racing_processes_request_once(directory: Path, tmp_path: Path) -> None:
 
 def test_a_lock_that_is_never_released(directory: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a while a token is requested without it."""
-    monkeypatch.setattr(token_cache, "_PATIENCE", 0.05)
+    monkeypatch.setattr(tokens, "_PATIENCE", 0.05)
     cache = TokenCache(directory)
     with cache._alone(PURPOSE):
         assert TokenCache(directory).get(PURPOSE, SECRET, provider) == "token-number-1"
@@ -255,5 +255,5 @@ def test_an_unsafe_directory(tmp_path: Path) -> None:
 
 def test_a_token_is_left_out_of_reprs(directory: Path) -> None:
     """A token in memory does not show its value."""
-    token = token_cache.Token(PURPOSE, "value-of-token", 0.0, 0.0, "", DAY)
+    token = tokens.Token(PURPOSE, "value-of-token", 0.0, 0.0, "", DAY)
     assert "value-of-token" not in repr(token)

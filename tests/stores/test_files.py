@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.records import add, begin, names_of, sample
 
-from reconciler.disk import durable, locks, mounts
+from reconciler import disk
 from reconciler.errors import HeadMoved, ReconcilerError, RecordError, StoreUnavailable
 from reconciler.stores import files
 from reconciler.stores.files import FileStore
@@ -82,7 +82,7 @@ def test_begun_as_a_whole(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("number", "step"), [(errno.ENOSPC, "room"), (errno.EFBIG, "ulimit"), (errno.EIO, "check")])
 def test_failed_write(path: Path, store: Store, monkeypatch: pytest.MonkeyPatch, number: int, step: str) -> None:
     """A failed append leaves the file as it was, and its message says what to do."""
-    write = durable.write_at
+    write = disk.write_at
 
     def write_half(descriptor: int, data: bytes, offset: int) -> None:
         write(descriptor, data[: len(data) // 2], offset)
@@ -111,7 +111,7 @@ def test_locked(path: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("replaced", [True, False])
 def test_replaced_during_the_wait(path: Path, store: Store, monkeypatch: pytest.MonkeyPatch, *, replaced: bool) -> None:
     """A file that was replaced or deleted while an append waited for its lock is not written to."""
-    lock = locks.lock
+    lock = disk.lock
 
     def lock_late(descriptor: int, file: Path, patience: float) -> None:
         monkeypatch.setattr(files, "lock", lock)
@@ -157,7 +157,7 @@ def test_locks_of_one_host(path: Path, store: Store, tmp_path: Path, monkeypatch
     """A file system whose locks other hosts do not see is refused."""
     table = tmp_path / "mountinfo"
     table.write_text("1 0 8:1 / / rw - nfs4 server:/ rw,nolock\n")
-    monkeypatch.setattr(mounts, "_MOUNTS", table)
+    monkeypatch.setattr(disk, "_MOUNTS", table)
     for step in (store.prepare, store.check_writable):
         with pytest.raises(RecordError) as raised:
             step()

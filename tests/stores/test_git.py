@@ -11,7 +11,7 @@ from support.records import add, begin, begun, names_of, sample
 
 from reconciler.errors import HeadMoved, ReconcilerError, SettingsError, StoreUnavailable
 from reconciler.record.chain import link
-from reconciler.stores.git import branch, cache, command
+from reconciler.stores.git import branch, command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -329,7 +329,7 @@ def test_damaged_cache(git_world: GitWorld, store: Store) -> None:
 def test_cache_locked(git_world: GitWorld, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A fetch waits for another one of this machine, and not forever."""
     add(git_world.open(machine="b"), "x")
-    monkeypatch.setattr(cache, "_PATIENCE", 0.05)
+    monkeypatch.setattr(branch, "_PATIENCE", 0.05)
     (copy,) = (git_world.root / "cache" / "git").glob("*.git")
     with copy.with_suffix(".lock").open("w") as other:
         fcntl.flock(other, fcntl.LOCK_EX)

@@ -12,10 +12,8 @@ from support.records import add, begin, begun, lines_of, named, names_of, sample
 
 from reconciler.errors import HeadMoved, Message, ReconcilerError, RecordDamaged, RecordError, StoreUnavailable
 from reconciler.record.chain import last_head, link, parse
-from reconciler.stores.objects import bucket as buckets
-from reconciler.stores.objects import segments
-from reconciler.stores.objects.bucket import Bucket, Conflict, Held
-from reconciler.stores.objects.segments import ObjectStore, open_objects
+from reconciler.stores import objects as buckets
+from reconciler.stores.objects import Bucket, Conflict, Held, ObjectStore, open_objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -88,7 +86,7 @@ class FaultyBucket(Bucket):
 @pytest.fixture(autouse=True)
 def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with monkeypatch.context() as context:
-        context.setattr(segments, "_PAUSES", (0.0, 0.0, 0.0))
+        context.setattr(buckets, "_PAUSES", (0.0, 0.0, 0.0))
         yield
 
 

@@ -6,16 +6,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
-from reconciler.applying.context import Limits
-from reconciler.applying.driver import Performer
-from reconciler.applying.events import Append, Authorise, Authorised, CallEnded, Reread, Send, Ticked
-from reconciler.applying.ports import Inbox, Ports
+from reconciler.applying.driver import Inbox, Performer, Ports
+from reconciler.applying.events import Append, Authorise, Authorised, CallEnded, Limits, Reread, Send, Ticked
 from reconciler.applying.run import begin
 from reconciler.errors import Message
 from reconciler.model.address import TargetName
-from reconciler.model.clock import Instant
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.record.facts import Exists, What
+from reconciler.values import Instant
 from support.desired_values import desired_of, plan_for, target_of
 from support.memory_record import AT, MemoryNotes, MemoryStore, append, facts_after, journal_of, record_of
 
@@ -25,9 +23,8 @@ if TYPE_CHECKING:
     from reconciler.applying.append_queue import AppendQueue
     from reconciler.applying.events import Effect, Event
     from reconciler.model.desired import Desired
-    from reconciler.model.plan import Plan
+    from reconciler.model.plan import Plan, Result
     from reconciler.model.record import Record
-    from reconciler.model.result import Result
     from reconciler.record.facts import AnyFact
     from reconciler.record.journal import Reading
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from reconciler.applying.ports import Inbox, Ports
+from reconciler.applying.driver import Inbox, Ports
 from reconciler.errors import Message, TokenError
-from reconciler.model.clock import Instant
 from reconciler.model.outcome import Answer, Outcome
+from reconciler.values import Instant
 from support.desired_values import plan_for
 from support.memory_record import MemoryNotes, MemoryStore, journal_of, record_of
 

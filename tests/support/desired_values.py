@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Place
-from reconciler.model.address import Address, TargetName
+from reconciler.model.address import Address, Selection, TargetName
 from reconciler.model.desired import Desired, Overlap, Replace, Subscription, Target, Unknown
-from reconciler.model.selection import Selection
 from reconciler.planning.planner import plan
 
 if TYPE_CHECKING:

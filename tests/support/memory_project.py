@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from reconciler.errors import Place
 from reconciler.model.address import Address, TargetName
-from reconciler.model.clock import stamp
 from reconciler.model.desired import Desired, Overlap, Replace, Subscription, Target, Unknown
 from reconciler.model.outcome import Outcome as Result
 from reconciler.operations.project import Flags, Project
@@ -16,6 +15,7 @@ from reconciler.operations.statements import Outcome, append, prepare
 from reconciler.record.chain import parse
 from reconciler.record.facts import Answered, Intended, What
 from reconciler.record.fold import fold
+from reconciler.values import stamp
 from support.memory_record import MemoryNotes, MemoryStore
 
 if TYPE_CHECKING:

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from reconciler.errors import Place
-from reconciler.model.address import Address, TargetName
-from reconciler.model.clock import stamp
+from reconciler.model.address import Address, Selection, TargetName
 from reconciler.model.desired import Desired, Overlap, ParityException, Replace, Subscription, Target, Unknown
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import SENDS, Action
-from reconciler.model.selection import Selection
 from reconciler.model.url import filled, has_attempt
 from reconciler.planning.planner import plan
 from reconciler.planning.status import status
@@ -38,6 +36,7 @@ from reconciler.record.facts import (
 )
 from reconciler.record.fold import fold
 from reconciler.record.gates import Obstacle, Standing
+from reconciler.values import stamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

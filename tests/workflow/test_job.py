@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.reports.escaping import harmless_line
+from reconciler.reports.words import harmless_line
 
 if TYPE_CHECKING:
     from pathlib import Path

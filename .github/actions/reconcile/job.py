@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Final, NoReturn
 
-from reconciler.reports.escaping import harmless_line, visible
+from reconciler.reports.words import harmless_line, visible
 
 SUMMARY: Final = 1 << 20
 """Bytes that GitHub shows of the summary of a step; a longer one is dropped, and the step stays green."""

@@ -20,7 +20,7 @@ import yaml
 from reconciler.desired import load_sound
 from reconciler.operations.project import Flags, Project
 from reconciler.operations.settings import Sources
-from reconciler.reports.escaping import visible
+from reconciler.reports.words import visible
 
 CONFIG, REPOSITORY = os.environ["RECONCILER_CONFIG"], os.environ["GITHUB_REPOSITORY"]
 TEMPORARY = Path(os.environ["RUNNER_TEMP"])

@@ -12,7 +12,7 @@ from reconciler.applying.creates import Creates
 from reconciler.applying.events import Send
 from reconciler.applying.protocol import Run
 from reconciler.model.outcome import Answer, Outcome
-from reconciler.model.result import Done, Verdict
+from reconciler.model.plan import Done, Verdict
 from reconciler.record.facts import Answered
 from support.memory_record import MemoryStore
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from reconciler.applying.context import Limits
-from reconciler.applying.driver import Performer
-from reconciler.applying.events import Append, InterruptAsked, Reread, Ticked
-from reconciler.applying.ports import Inbox, Ports
+from reconciler.applying.driver import Inbox, Performer, Ports
+from reconciler.applying.events import Append, InterruptAsked, Limits, Reread, Ticked
 from reconciler.applying.run import begin, conclude
 from reconciler.errors import Message, ReconcilerError, TokenError
-from reconciler.model.clock import Instant
 from reconciler.model.outcome import Answer, Outcome
-from reconciler.model.plan import SENDS
-from reconciler.model.result import Done, Verdict
+from reconciler.model.plan import SENDS, Done, Verdict
 from reconciler.record.facts import Answered, Intended
+from reconciler.values import Instant
 from support.desired_values import plan_for
 from support.memory_record import MemoryNotes, journal_of
 from support.simulation.world import WALL, Promise, Violation
@@ -26,8 +23,7 @@ if TYPE_CHECKING:
     from reconciler.applying.events import Effect, Event
     from reconciler.applying.protocol import Run
     from reconciler.model.desired import Desired
-    from reconciler.model.plan import Plan
-    from reconciler.model.result import Applied
+    from reconciler.model.plan import Applied, Plan
     from reconciler.record.facts import AnyFact
     from reconciler.record.journal import Reading
     from support.simulation.world import World

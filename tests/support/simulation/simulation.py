@@ -7,7 +7,6 @@ from unittest.mock import patch
 
 from reconciler.applying import run
 from reconciler.errors import ReconcilerError
-from reconciler.model.clock import stamp
 from reconciler.model.record import Status
 from reconciler.model.url import normal_url
 from reconciler.record.chain import parse
@@ -20,6 +19,7 @@ from reconciler.record.facts import (
     RemovalConfirmed,
     What,
 )
+from reconciler.values import stamp
 from support.desired_values import desired_of, plan_for, target_of
 from support.memory_record import MemoryNotes, journal_of, unchanged_read_once
 from support.simulation.machine import LIMITS, Machine

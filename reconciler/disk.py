@@ -1,0 +1,298 @@
+"""Durable writes, private directories, and locks with a limit on the wait.
+
+What is written, data and names, is on the disk before the program goes on.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import stat
+import time
+from contextlib import contextmanager, suppress
+from errno import EACCES, EINVAL, ENOTDIR, ENOTSUP, EPERM, EROFS, ETIMEDOUT
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reconciler.errors import Message, SettingsError, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+_CANNOT_BE_SYNCED = {EACCES, EPERM, EINVAL, EROFS, ENOTSUP}
+"""Errors of a sync that mean: not permitted for this user, or not a writable disk."""
+
+
+def open_regular(path: Path, flags: int) -> int:
+    """Open a regular file; raises OSError for anything else, such as a directory or a pipe, which could block."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError("not a regular file")
+    return descriptor
+
+
+def write_at(descriptor: int, data: bytes, offset: int) -> None:
+    """Write all of `data` at `offset`, in several writes if needed, and wait until it is on the disk."""
+    rest = memoryview(data)
+    while rest:
+        written = os.pwrite(descriptor, rest, offset)
+        rest, offset = rest[written:], offset + written
+    os.fsync(descriptor)
+
+
+def make_directory(path: Path, mode: int) -> None:
+    """Create a directory and its parents, durably; the mode of existing ones is not changed.
+
+    Raises NotADirectoryError if something else has the name, and any other OSError.
+    """
+    if path.is_dir():
+        settle_name(path)
+        return
+    make_directory(path.parent, mode)
+    try:
+        path.mkdir(mode=mode, exist_ok=True)
+    except FileExistsError:
+        raise NotADirectoryError(ENOTDIR, os.strerror(ENOTDIR), str(path)) from None
+    sync_directory(path.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Wait until the names in a directory are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def settle(descriptor: int) -> None:
+    """Wait until a file that was read is on the disk: its writer may have been killed before that."""
+    try:
+        os.fsync(descriptor)
+    except OSError as problem:
+        if problem.errno not in _CANNOT_BE_SYNCED:
+            raise
+
+
+@cache
+def settle_name(path: Path) -> None:
+    """Wait until the name of an existing file is on the disk: its creator may have been killed before that.
+
+    Once per process is enough: a name that is on the disk stays there.
+    """
+    try:
+        sync_directory(path.parent)
+    except OSError as problem:
+        if problem.errno not in _CANNOT_BE_SYNCED:
+            raise
+
+
+def replace_file(path: Path, data: bytes, mode: int) -> None:
+    """Replace a file, or create it, as a whole: with a new one whose `data` is on the disk."""
+    beside = _write_beside(path, data, mode)
+    try:
+        beside.replace(path)
+    except BaseException:
+        _delete(beside)
+        raise
+
+
+@contextmanager
+def written_beside(path: Path, data: bytes, mode: int) -> Iterator[Path]:
+    """A new file with `data`, on the disk, in the directory of `path`: to be linked to it. It is deleted afterwards."""
+    beside = _write_beside(path, data, mode)
+    try:
+        yield beside
+    finally:
+        _delete(beside)
+
+
+def _write_beside(path: Path, data: bytes, mode: int) -> Path:
+    """Write a new file in the directory of `path`. Its name starts with a dot: no reader takes it for a journal."""
+    beside = path.with_name(f".{path.name}.{os.urandom(8).hex()}.new")
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    try:
+        try:
+            write_at(descriptor, data, 0)
+        finally:
+            os.close(descriptor)
+    except BaseException:
+        _delete(beside)
+        raise
+    return beside
+
+
+def _delete(path: Path) -> None:
+    with suppress(FileNotFoundError):
+        path.unlink()
+
+
+_PROC_LOCKS = Path("/proc/locks")
+_LONGEST_PAUSE = 0.05  # seconds between two attempts to take a lock
+
+
+class LockHeld(OSError):
+    """Another process held the lock until the wait timed out; `strerror` names the process and the wait."""
+
+    remedy = "if that process hangs, stop it; then run the command again"
+
+
+@contextmanager
+def locked_file(path: Path, patience: float) -> Iterator[int]:
+    """Hold an exclusive lock on a file that exists for nothing else; it is created with mode 0600, and given open.
+
+    Raises LockHeld after `patience` seconds, and any other OSError.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        lock(descriptor, path, patience)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def lock(descriptor: int, path: Path, patience: float) -> None:
+    """Take an exclusive lock on an open file, waiting at most `patience` seconds; closing the file releases it.
+
+    The lock is polled for: a wait in the kernel has no timeout.
+    Raises LockHeld, and any other OSError on a file system without locks.
+    """
+    deadline = time.monotonic() + patience
+    pause = 0.001
+    while not _lock_now(descriptor):
+        if time.monotonic() >= deadline:
+            waited = f" (waited {patience:g} s)" if patience else ""
+            raise LockHeld(ETIMEDOUT, f"locked by {_holder(descriptor)}{waited}", str(path))
+        time.sleep(pause)
+        pause = min(pause * 2, _LONGEST_PAUSE)
+
+
+def _lock_now(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _holder(descriptor: int) -> str:
+    """The process that holds the lock on an open file, if /proc shows it.
+
+    Only the program's name is given: its arguments may contain secrets.
+    """
+    status = os.fstat(descriptor)
+    file = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    with suppress(OSError, ValueError):
+        for line in _PROC_LOCKS.read_text(encoding="ascii").splitlines():
+            match line.split():
+                case [_, "FLOCK", _, _, pid, where, *_] if where == file and int(pid) > 0:
+                    name = Path(f"/proc/{pid}/comm").read_text(encoding="ascii", errors="backslashreplace")
+                    return f"process {pid} ({name.rstrip()})"
+    return "another process"
+
+
+_MOUNTS = Path("/proc/self/mountinfo")
+_OCTAL = re.compile(r"\\([0-7]{3})")
+
+_LOCAL_BY_OPTION = {
+    "nfs": {"nolock", "local_lock=all", "local_lock=flock"},
+    "nfs4": {"nolock", "local_lock=all", "local_lock=flock"},
+    "cifs": {"nobrl", "nolock"},
+    "smb3": {"nobrl", "nolock"},
+    "lustre": {"localflock"},
+    "gfs2": {"localflocks"},
+    "ocfs2": {"localflocks"},
+}
+"""Options that make locks local to one host, for file systems that otherwise share them (nfs(5), mount.cifs(8))."""
+
+_LOCAL = {"9p", "virtiofs", "vboxsf", "prl_fs", "vmhgfs"}
+"""File systems that share the files of another machine, but not its locks."""
+
+_FUSE_WITH_LOCKS = {
+    f"fuse.{name}"
+    for name in ("bindfs", "ceph-fuse", "encfs", "fuse-overlayfs", "glusterfs", "gocryptfs", "mergerfs", "shfs")
+}
+"""FUSE file systems that are on local disks, or share locks; any other may do neither."""
+
+
+def host_only_locks(path: Path) -> str | None:
+    """As `find_host_only_locks`, for a path of this machine, which need not exist; None if /proc has no mounts."""
+    try:
+        mounts = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return None
+    return find_host_only_locks(mounts, os.path.realpath(path))
+
+
+def find_host_only_locks(mounts: str, path: str) -> str | None:
+    """The file system of `path` if its locks may be local to this host: its type, and the option that says so.
+
+    `mounts` is a mountinfo table (proc(5)), `path` is absolute and without symbolic links.
+    """
+    mount = "/", "", ""
+    for line in mounts.splitlines():
+        place, _, source = line.partition(" - ")
+        match place.split(" "), source.split(" "):
+            case [_, _, _, _, point, *_], [kind, _, options, *_]:
+                mounted = _OCTAL.sub(lambda octal: chr(int(octal[1], 8)), point)
+                if _is_below(path, mounted) and len(mounted) >= len(mount[0]):  # of two at one point, the later
+                    mount = mounted, kind, options
+    return _reason(mount[1], set(mount[2].split(",")))
+
+
+def _is_below(path: str, directory: str) -> bool:
+    return path == directory or path.startswith(directory.rstrip("/") + "/")
+
+
+def _reason(kind: str, options: set[str]) -> str | None:
+    local = sorted(options & _LOCAL_BY_OPTION.get(kind, set()))
+    if local:
+        return f"{kind}, mounted with {local[0]}"
+    unknown = kind.startswith("fuse.") and kind not in _FUSE_WITH_LOCKS
+    return kind if unknown or kind in _LOCAL else None
+
+
+def private_directory(path: Path) -> Path:
+    """`path`, created with mode 0700 if it does not exist.
+
+    Raises SettingsError as `check_private` does, and OSError if it cannot be created.
+    """
+    try:
+        status = path.lstat()
+    except OSError:
+        status = None
+    if status is None or not stat.S_ISDIR(status.st_mode):
+        make_directory(path, 0o700)
+        status = path.lstat()
+    else:
+        settle_name(path)
+    _refuse_unsafe(path, status)
+    return path
+
+
+def check_private(path: Path) -> os.stat_result:
+    """The status of a directory.
+
+    Raises SettingsError for a directory that other users could write to, FileNotFoundError if there is none.
+    """
+    status = path.lstat()
+    _refuse_unsafe(path, status)
+    return status
+
+
+def _refuse_unsafe(path: Path, status: os.stat_result) -> None:
+    steps = [Step("use another directory")]
+    if not stat.S_ISDIR(status.st_mode):
+        trouble = "a symbolic link" if stat.S_ISLNK(status.st_mode) else "not a directory"
+    elif status.st_uid != os.geteuid():
+        trouble = "owned by another user"
+    elif status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        trouble = f"writable by other users (mode {stat.S_IMODE(status.st_mode):04o})"
+        steps.append(Step("or run", ("chmod", "700", str(path))))
+    else:
+        return
+    raise SettingsError(Message("unsafe-directory", f"unsafe directory: {trouble}", str(path), tuple(steps)))

@@ -1,1 +1,0 @@
-"""Durable writes, private directories and locks, for `state` and `service`."""
