@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 import pytest
+from support.unmeasured import unmeasured
 
 from reconciler.cli.lazy import Command, Group
 from reconciler.cli.main import cli
@@ -96,6 +97,13 @@ def test_the_lines_of_the_table_are_those_of_the_commands() -> None:
         assert str(group.entries[path[-1]][1]).endswith(".")  # type: ignore[index]
 
 
+def loaded(*words: str) -> tuple[str, set[str]]:
+    """Return what a command prints in a process of its own, and the modules that it has loaded at its end."""
+    code = f"import sys; from reconciler.cli.main import run; run({words!r}); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], env=unmeasured(), capture_output=True, text=True, check=True)
+    return done.stdout, set(done.stderr.split())
+
+
 @pytest.mark.parametrize(
     ("words", "forbidden"),
     [
@@ -109,21 +117,15 @@ def test_the_lines_of_the_table_are_those_of_the_commands() -> None:
 )
 def test_a_command_loads_no_more_than_it_uses(words: tuple[str, ...], forbidden: tuple[str, ...]) -> None:
     """The help of the program loads click alone."""
-    code = (  # what measures coverage is loaded before
-        "import sys; before = set(sys.modules); from reconciler.cli.main import run;"
-        f" run({words!r}); print(*set(sys.modules) - before, file=sys.stderr)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not set(forbidden) & set(done.stderr.split())
+    assert not set(forbidden) & loaded(*words)[1]
 
 
 def test_a_plan_loads_none_of_what_calls_the_service(applied: CommandLine) -> None:
     """Neither for an empty plan nor for one with a new subscription, but for deepdiff where something differs."""
-    code = "import sys; from reconciler.cli.main import run; run(['plan']); print(*sys.modules, file=sys.stderr)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    out, modules = loaded("plan")
     lean = {"pydantic", "httpx", "deepdiff", "rich", "asyncio", "importlib.metadata", "jinja2", "cryptography"}
-    assert "No changes." in done.stdout
-    assert not lean & set(done.stderr.split())
+    assert "No changes." in out
+    assert not lean & modules
 
 
 def test_an_unknown_command_suggests_one_that_is_spelt_alike(reconciler: CommandLine) -> None:

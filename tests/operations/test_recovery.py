@@ -156,7 +156,7 @@ class TestRecover:
             project_with().say(Recover("memory:y", parse(theirs, "")))
         assert [message.name for message in caught.value.messages] == ["copy-unfinished"]
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     @given(st.data())
     def test_nothing_appended_to_an_older_record_opens_a_gate(self, data: st.DataObject) -> None:
         """A record that lacks a head stays refused, whatever it is made to say, until the head is there again."""

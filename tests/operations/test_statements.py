@@ -720,7 +720,7 @@ class TestTwice:
         AcceptLoss(),
     )
 
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=150)
     @given(st.lists(st.sampled_from(STATEMENTS), min_size=1, max_size=6))
     def test_said_again_it_changes_nothing(self, statements: list[Statement]) -> None:
         """After any statements, one that was accepted changes no attempt and no loss when it is said once more."""

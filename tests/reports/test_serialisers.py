@@ -60,7 +60,7 @@ def commands_of(document: Document) -> list[str]:
     return [command_line(command) for todo in todos for command in todo.commands]
 
 
-@settings(deadline=None)
+@settings(max_examples=40)
 @given(plans())
 def test_all_serialisers_say_the_same_changes_counts_and_commands(drawn: Plan) -> None:
     """Each change, the verdict with its counts, and each command are in the text, the Markdown and the page."""
@@ -86,7 +86,7 @@ def test_all_serialisers_say_the_same_changes_counts_and_commands(drawn: Plan) -
         assert f">{command}</code>" in page
 
 
-@settings(deadline=None)
+@settings(max_examples=40)
 @given(plans())
 def test_nothing_from_elsewhere_controls_a_terminal_or_a_runner(drawn: Plan) -> None:
     """No format has a control character, a character that reverses the direction, or a command of a runner."""
