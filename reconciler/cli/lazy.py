@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from contextlib import suppress
 from functools import update_wrapper
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 Entry = tuple[str, str]
 """The module of a command within this package with the name it has there ("plan:plan"), and its line in the help."""
+_EMPTY_OPTION = re.compile(r"--[^=]*=")
 
 
 class Context(click.Context):
@@ -41,7 +43,9 @@ class Group(click.Group):
         self.entries = {command: entry for section in sections.values() for command, entry in section.items()}
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Show the help as an error if there is no command."""
+        """Show the help as an error if there is no command; refuse empty values, which shell variables may leave."""
+        if any(not word or _EMPTY_OPTION.fullmatch(word) for word in args):
+            raise click.UsageError("an option or argument is empty", ctx)
         if not args and not ctx.resilient_parsing:
             with suppress(OSError):
                 click.echo(ctx.get_help(), err=True)
