@@ -66,7 +66,9 @@ def verify(invocation: Invocation) -> None:
     "reconciler state import usa/staging/old --url https://x.test/h --code LOA10013",
 )
 @click.argument("where", metavar="ADDRESS|PATTERN")
-@click.option("--attempt", metavar="ID", default="", help="The id in its URL, for a URL with {attempt}.")
+@click.option(
+    "--attempt", metavar="ID", default="", help="The id in its URL, or any new one: it is none of those recorded."
+)
 @click.option("--url", metavar="URL", default="", help="The URL that it delivers to, if not the desired one.")
 @codes_option
 @consent_options
@@ -79,8 +81,6 @@ def import_(
     """
     from reconciler.record.statements import Import  # noqa: PLC0415 - not for --help
 
-    if attempt and url:
-        raise click.UsageError("use either --attempt or --url")
     say(invocation, Import(where, attempt, url, codes), Consent(**consent))  # type: ignore[arg-type]
 
 

@@ -74,6 +74,8 @@ def _unexplained(found: Unexplained) -> Message:
     if found.unmanaged:
         what = f"{last}: an attempt that the record does not have"
         recover = step("if another copy of the record has it, run", "reconciler", "state", "recover", "FILE")
-        exists = step("or record that it exists", "reconciler", "state", "import", "ADDRESS", "--attempt", "ID")
+        exists = step(
+            "or record that it exists", "reconciler", "state", "import", "ADDRESS", "--url", "URL", "--attempt", "ID"
+        )
         return Message("notification-unmanaged", what, found.where, (recover, exists))
     return Message("notification-unexplained", f"{last}: no recorded subscription explains it", found.where)

@@ -54,8 +54,8 @@ def import_(statement: Import, case: Case, record: Record) -> Draft:
             facts.append(Exists(at=case.at, attempt=attempt, what=what, beside=beside))
     if notices and not facts:
         raise Refused(*notices)
-    if not facts and ADDRESS.fullmatch(statement.where) and not (statement.attempt or statement.url):
-        notices += (_if_another_exists(wanted, statement, case, record) for wanted in selected)
+    if not facts and ADDRESS.fullmatch(statement.where):
+        notices += (_if_another_exists(found, statement, case, record) for found in selected if not found.attempt)
     return Draft(tuple(facts), tuple(notices), weakens=len(facts) > 1)
 
 
@@ -67,8 +67,8 @@ def _wanted(statement: Import, case: Case, record: Record) -> list[_Wanted]:
     if statement.attempt or statement.url or statement.codes:
         if not ADDRESS.fullmatch(where):
             raise Refused(Message("import-one-address", "--attempt, --url and --code need one address", where))
-        if statement.attempt and (statement.url or not _ID.fullmatch(statement.attempt)):
-            raise Refused(Message("bad-attempt", "expected 32 hexadecimal digits, and no --url besides", "--attempt"))
+        if statement.attempt and not _ID.fullmatch(statement.attempt):
+            raise Refused(Message("bad-attempt", "expected 32 hexadecimal digits", "--attempt"))
     if statement.url:
         if has_attempt(statement.url):
             raise Refused(Message("attempt-needed", "expected the URL as it was sent, without {attempt}", "--url"))
@@ -91,7 +91,10 @@ def _wanted(statement: Import, case: Case, record: Record) -> list[_Wanted]:
 def _located(
     statement: Import, case: Case, record: Record, address: Address, codes: tuple[str, ...], template: str
 ) -> _Wanted:
-    """Return what is to be recorded, with the service and the id. Raises Refused for another service."""
+    """Return what is to be recorded, with the service and the id. Raises Refused for another service.
+
+    An id that is in the URL stands for `{attempt}`, also in a URL that `config/` no longer names.
+    """
     target, bound = case.desired.targets.get(address.target), record.base_urls.get(address.target, ())
     base_url = target.base_url if target else next(iter(bound), "")
     if not base_url:
@@ -105,7 +108,10 @@ def _located(
         parts = normal_url(template).split(ATTEMPT, 1)
         fit = re.fullmatch("([0-9a-f]{32})".join(map(re.escape, parts)), normal_url(statement.url))
         if fit is None or not has_attempt(template):
-            return _Wanted(address, codes, statement.url, statement.url, base_url)
+            template = statement.url.replace(attempt, ATTEMPT) if attempt else statement.url
+            return _Wanted(address, codes, template, statement.url, base_url, attempt)
+        if attempt not in ("", fit[1]):
+            raise Refused(Message("bad-attempt", f"the URL has another id, {fit[1]}", "--attempt"))
         attempt = fit[1]
     return _Wanted(address, codes, template, filled(template, attempt) if attempt else template, base_url, attempt)
 
@@ -161,7 +167,8 @@ def _if_another_exists(wanted: _Wanted, statement: Import, case: Case, record: R
     """Return how to record one that exists besides those in force: one thought removed, or one nobody knew of."""
     codes = [word for code in statement.codes for word in ("--code", code)]
     new_id = "ID" if has_attempt(wanted.template) else case.new_id()
-    words = ("reconciler", "state", "import", wanted.address, "--attempt", new_id, *codes)
+    url = ("--url", statement.url) if statement.url else ()
+    words = ("reconciler", "state", "import", wanted.address, *url, "--attempt", new_id, *codes)
     removed = (
         attempt
         for attempt in record.at_address(wanted.address)
