@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from contextlib import suppress
-from functools import update_wrapper
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -105,6 +104,10 @@ class Command(click.Command):
         self.params += GLOBALS
         self.examples = examples
 
+    def invoke(self, ctx: click.Context) -> Any:
+        assert self.callback is not None  # noqa: S101 - each command is a function
+        return ctx.invoke(self.callback, ctx.ensure_object(Invocation), **ctx.params)
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         _write_options(self, ctx, formatter, with_globals=False)
         with formatter.section("Examples"):
@@ -126,11 +129,4 @@ def _write_options(
 
 def command(name: str, *examples: str) -> Callable[[Callable[..., int | None]], Command]:
     """Make a function a command; its first argument is the invocation, and it returns the exit code, None for 0."""
-
-    def decorate(function: Callable[..., int | None]) -> Command:
-        def call(*args: Any, **options: Any) -> int | None:
-            return function(click.get_current_context().ensure_object(Invocation), *args, **options)
-
-        return click.command(name, cls=Command, examples=examples)(update_wrapper(call, function))
-
-    return decorate
+    return click.command(name, cls=Command, examples=examples)

@@ -86,7 +86,7 @@ def append(project: Project, statement: Statement, proposal: Proposal) -> Outcom
         after = _appended(journal, statement, reading, again.facts)
         if after is not None:
             begun = [fact.record for fact in again.facts if isinstance(fact, Begun) and not fact.origin]
-            is_named = project.place_is_given or (begun and begun[0] == journal.expected)
+            is_named = project.flags.state or (begun and begun[0] == journal.expected)
             named = (_name_in_config(begun[0]),) if begun and not is_named else ()
             return Outcome(again.facts, after.record.id, after.record.head, named)
     raise Refused(too_many_conflicts(journal.place))

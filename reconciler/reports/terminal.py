@@ -64,7 +64,7 @@ def _section(blocks: Iterable[doc.Block], layout: Layout) -> Iterator[str]:
 def _lines(block: doc.Block, layout: Layout) -> Iterator[str]:  # noqa: C901 - one case for each kind of block
     match block:
         case doc.Heading():
-            yield from _wrapped(block.text, layout, style=_join(_STYLES[block.tone], "1"))
+            yield from _wrapped(block.text, layout, style=f"{_STYLES[block.tone]};1".lstrip(";"))
         case doc.Paragraph():
             yield from _wrapped(block.text, layout, style=_STYLES[block.tone])
         case doc.Facts():
@@ -169,7 +169,3 @@ def _wrapped(text: str, layout: Layout, indent: str = "", style: str = "") -> It
 
 def _styled(text: str, style: str, layout: Layout) -> str:
     return f"\x1b[{style}m{text}\x1b[0m" if layout.colour and style and text else text
-
-
-def _join(*styles: str) -> str:
-    return ";".join(filter(None, styles))
