@@ -241,7 +241,7 @@ def parity_document(pairs: Pairs) -> doc.Document:
         "parity",
         _parity_verdict(pairs),
         doc.Tone.ADDED if pairs.in_line else doc.Tone.WARNING,
-        alerts=(*unpaired, *alerts(pairs.foreign, "Warning")),
+        alerts=(*unpaired, *alerts(pairs.gates, "Blocked"), *alerts(pairs.foreign, "Warning")),
         body=tuple(block for parity in pairs.compared for block in _pair(parity, alone=len(pairs.compared) == 1)),
         next=doc.Commands(tuple(steps)) if steps else None,
         details=tuple(_declared(pairs)),
@@ -249,6 +249,8 @@ def parity_document(pairs: Pairs) -> doc.Document:
 
 
 def _parity_verdict(pairs: Pairs) -> str:
+    if pairs.gates:
+        return "Not in line: the record may not say what is in force."
     if pairs.foreign:
         return "Not in line: the record is of another service or account than the settings name."
     if len(pairs.compared) == 1 and not pairs.unpaired:
