@@ -95,7 +95,7 @@ def conclude(run: Run, ports: Ports) -> Applied:
         addresses = {result.address for result in results}
         results = completed(results, left, record, under_way(left, addresses, (), wall))
         verdict = verdict_of(results, left, open_attempts)
-        messages += closed_gates(left) if results else ()
+        messages += closed_gates(left)
     if run.failure:
         messages.append(Message("apply-failed", f"the apply stopped with {run.failure}; please report this"))
     if run.creates.lost_response:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from support.applying_bench import TARGET
 from support.scene import USA, Scene, hooks
 
 from reconciler.applying.verdict import unresolved, verdict_of, verdict_without_record
+from reconciler.errors import Message
 from reconciler.model.address import Address
 from reconciler.model.plan import Action, Block, Change, Done, Plan, Result, TargetPlan, Verdict
 
@@ -40,10 +42,14 @@ def test_an_outcome_with_nothing_left_to_do(outcome: Done) -> None:
 
 
 @pytest.mark.parametrize(
-    ("block", "verdict"), [(block, Verdict.DONE if block is Block.WAITS else Verdict.FAILED) for block in Block]
+    ("block", "verdict"),
+    [
+        (block, {Block.WAITS: Verdict.DONE, Block.UNRESOLVED: Verdict.UNRESOLVED}.get(block, Verdict.FAILED))
+        for block in Block
+    ],
 )
 def test_a_blocked_change_that_is_still_blocked(block: Block, verdict: Verdict) -> None:
-    """Only a `wait` that waits is no failure; unknown outcomes come as attempts."""
+    """Only a `wait` that waits is no failure; an unknown outcome counts as in a plan, whichever address has it."""
     result = Result(A, Action.BLOCKED, Done.SKIPPED)
     assert verdict is verdict_of([result], plan_of(blocked(A, block)), ())
 
@@ -53,6 +59,13 @@ def test_a_removal_that_depends_on_a_blocked_change_follows_that(block: Block, v
     """It waits for whatever that waits for."""
     results = [Result(address, Action.BLOCKED, Done.SKIPPED) for address in (A, B)]
     assert verdict is verdict_of(results, plan_of(blocked(A, Block.DEPENDS, B), blocked(B, block)), ())
+
+
+def test_nothing_to_do_on_a_record_behind_a_closed_gate_is_a_failure() -> None:
+    """What exists is not known, so nobody can say that all is as desired."""
+    closed = replace(plan_of(), gates=(Message("heads-missing", "1 head is missing"),))
+    assert Verdict.FAILED is verdict_of([], closed, ())
+    assert Verdict.DONE is verdict_of([Result(A, Action.CREATE, Done.CREATED)], closed, ())
 
 
 def test_a_skipped_change_that_is_left_is_a_failure() -> None:
