@@ -41,6 +41,27 @@ def test_an_outcome_with_nothing_left_to_do(outcome: Done) -> None:
     assert bad.get(outcome, Verdict.DONE) is verdict_of([Result(A, Action.CREATE, outcome)], plan_of(), ())
 
 
+@pytest.mark.parametrize("one", list(Done))
+@pytest.mark.parametrize("other", list(Done))
+def test_two_outcomes_at_once(one: Done, other: Done) -> None:
+    """The worse of the two counts, whichever comes first: 3 over 1 over 0."""
+    both = [Result(A, Action.CREATE, one), Result(B, Action.CREATE, other)]
+    left = plan_of(Change(A, Action.CREATE), Change(B, Action.CREATE))
+    alone = [verdict_of([result], left, ()) for result in both]
+    worst = next(verdict for verdict in (Verdict.UNRESOLVED, Verdict.FAILED, Verdict.DONE) if verdict in alone)
+    assert (worst, worst) == (verdict_of(both, left, ()), verdict_of(both[::-1], left, ()))
+
+
+@pytest.mark.parametrize("one", list(Block))
+@pytest.mark.parametrize("other", list(Block))
+def test_two_blocks_of_one_address(one: Block, other: Block) -> None:
+    """It waits as configured only if neither of its changes is blocked by anything else."""
+    left = plan_of(blocked(A, one), blocked(A, other))
+    patient = Block.WAITS in (one, other) and {one, other} <= {Block.WAITS, Block.DEPENDS}
+    expected = Verdict.DONE if patient else Verdict.FAILED
+    assert expected is verdict_of([Result(A, Action.BLOCKED, Done.SKIPPED)], left, ())
+
+
 @pytest.mark.parametrize(
     ("block", "verdict"),
     [

@@ -8,38 +8,20 @@ from typing import TYPE_CHECKING
 
 import click
 import pytest
+from support.command_line import commands
 from support.unmeasured import unmeasured
 
-from reconciler.cli.lazy import Command, Group
+from reconciler.cli.lazy import Group
 from reconciler.cli.main import cli
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from support.command_line import CommandLine
 
 _CONTEXT = click.Context(cli)
 
 
-def _paths(group: Group, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    for name in group.list_commands(_CONTEXT):
-        entry = group.get_command(_CONTEXT, name)
-        if isinstance(entry, Group):
-            yield from _paths(entry, (*before, name))
-        else:
-            yield (*before, name)
-
-
-PATHS = sorted(_paths(cli))
-
-
-def _command(path: tuple[str, ...]) -> Command:
-    found: click.Command | None = cli
-    for name in path:
-        assert isinstance(found, Group)
-        found = found.get_command(_CONTEXT, name)
-    assert isinstance(found, Command)
-    return found
+COMMANDS = dict(commands())
+PATHS = sorted(COMMANDS)
 
 
 def test_the_help_shows_commands_in_groups(reconciler: CommandLine) -> None:
@@ -76,7 +58,7 @@ def test_global_flags_are_listed_once(reconciler: CommandLine) -> None:
 def test_every_help_has_an_example_that_fits_a_terminal(path: tuple[str, ...], reconciler: CommandLine) -> None:
     """Each line has 80 columns at most, and each example names the command and options that it has."""
     out = reconciler.fine(*path, "--help").out
-    command = _command(path)
+    command = COMMANDS[path]
     names = {name for param in command.params if isinstance(param, click.Option) for name in param.opts}
     assert command.examples
     for example in command.examples:
