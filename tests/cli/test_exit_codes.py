@@ -94,7 +94,9 @@ def test_every_error_is_1(kind: type[ReconcilerError], project: CommandLine, mon
     """Each of its messages is told on stderr, and nothing on stdout."""
 
     def fail(*_: object, **__: object) -> Never:
-        raise kind(Message("one", "the first", "here"), Message("two", "the second"))
+        problem = kind.__new__(kind)
+        ReconcilerError.__init__(problem, Message("one", "the first", "here"), Message("two", "the second"))
+        raise problem
 
     monkeypatch.setattr("reconciler.desired.load_sound", fail)
     ran = project("validate")
