@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.option("--max-creates", metavar="N", type=click.IntRange(min=0), help="Refuse a plan with more creates.")
 @allow_empty_option
 @click.option("--allow-plaintext-responses", is_flag=True, help="Allow unencrypted responses on a temporary disk.")
-@click.option("--pinned", is_flag=True, help="Refuse service addresses and recipients that stand in config/ alone.")
+@click.option("--pinned", is_flag=True, help="Refuse service addresses and recipients that only config/ sets.")
 @format_option("json", "markdown")
 def apply(
     invocation: Invocation,

@@ -59,7 +59,9 @@ def status_of(project: Project, patterns: tuple[str, ...], *, current: bool = Fa
 @click.argument("b", metavar="B")
 @click.option("--gate", is_flag=True, help="Check that all that B desires is in force in A.")
 @click.option("--proven", is_flag=True, help="Check that all that B desires was observed delivering in A.")
-@click.option("--soak", metavar="DURATION", default="", help="For that long, such as 36h or 7d; with --proven.")
+@click.option(
+    "--soak", metavar="DURATION", default="", help="With --proven: for at least this long, such as 36h or 7d."
+)
 @format_option("json", "markdown")
 def parity(invocation: Invocation, a: str, b: str, gate: bool, proven: bool, soak: str, form: str) -> int:
     """Compare two targets, or each pair of two patterns that differ in one segment.

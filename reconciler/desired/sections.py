@@ -131,7 +131,7 @@ def read_recipients(node: Node | None, lookup: Lookup, mistakes: Mistakes) -> tu
             what = f"duplicate recipient: already listed at {place(written[key])}"
             mistakes.add("duplicate-recipient", item, what, "remove one of them")
     if given and items is not None and {*given} != written.keys():
-        what = f"recipients: {RECIPIENTS_VARIABLE} names other keys than these"
+        what = f"recipients: {RECIPIENTS_VARIABLE} names different keys"
         mistakes.add_first("other-recipients", node, what, "name the same keys in both, or in one of the two only")
     return tuple(written)
 

@@ -70,7 +70,11 @@ def _is_trusted(project: Project, notification: Captured) -> bool:
 def _unexplained(found: Unexplained) -> Message:
     last = f"{found.code} received {found.count} times, last {found.last}"
     if found.ambiguous:
-        return Message("notification-ambiguous", f"{last}: fits {', '.join(found.ambiguous)}", found.where)
+        return Message(
+            "notification-ambiguous",
+            f"{last}: matches several subscriptions: {', '.join(found.ambiguous)}",
+            found.where,
+        )
     if found.unmanaged:
         what = f"{last}: an attempt that the record does not have"
         recover = step("if another copy of the record has it, run", "reconciler", "state", "recover", "FILE")
@@ -78,4 +82,4 @@ def _unexplained(found: Unexplained) -> Message:
             "or record that it exists", "reconciler", "state", "import", "ADDRESS", "--url", "URL", "--attempt", "ID"
         )
         return Message("notification-unmanaged", what, found.where, (recover, exists))
-    return Message("notification-unexplained", f"{last}: no recorded subscription explains it", found.where)
+    return Message("notification-unexplained", f"{last}: no recorded subscription matches it", found.where)

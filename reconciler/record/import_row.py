@@ -75,7 +75,7 @@ def _wanted(statement: Import, case: Case, record: Record) -> list[_Wanted]:
         desired = subscriptions.get(Address(where))
         codes = statement.codes or (desired.codes if desired else ())
         if not codes:
-            raise Refused(Message("codes-needed", "not in config/: name its event codes with --code", where))
+            raise Refused(Message("codes-needed", "not in config/: give its event codes with --code", where))
         pairs = [(Address(where), codes, desired.template if desired else "")]
     else:
         selection = Selection((where,))
@@ -83,7 +83,9 @@ def _wanted(statement: Import, case: Case, record: Record) -> list[_Wanted]:
         if not matching:
             what = f"not in config/{suggestion([where], subscriptions)}"
             words = ("reconciler", "state", "import", where, "--url", "URL", "--code", "CODE")
-            raise SelectionError(Message("not-desired", what, where, (step("if it exists, say how", *words),)))
+            raise SelectionError(
+                Message("not-desired", what, where, (step("if it exists, give its URL and event codes", *words),))
+            )
         pairs = [(found.address, statement.codes or found.codes, found.template) for found in matching]
     return [_located(statement, case, record, *pair) for pair in pairs]
 
@@ -100,8 +102,8 @@ def _located(
     if not base_url:
         raise Refused(Message("target-unknown", "target not declared in config/", address.target))
     if bound and record.service_of(base_url) not in {record.service_of(url) for url in bound}:
-        same = step("if both are one service, run", "reconciler", "state", "rebind", "-t", address.target)
-        what = f"recorded at {', '.join(bound)}, and the settings name {base_url}"
+        same = step("if both are the same service, run", "reconciler", "state", "rebind", "-t", address.target)
+        what = f"recorded at {', '.join(bound)}, but the settings name {base_url}"
         raise Refused(Message("other-service", what, address.target, (same,)))
     codes, attempt = tuple(sorted(set(codes))), statement.attempt
     if statement.url:
@@ -136,15 +138,15 @@ def _unrecorded(wanted: _Wanted, statement: Import, record: Record) -> tuple[tup
             return codes, _recorded_elsewhere(holder, wanted)
     if codes and has_attempt(wanted.template) and not wanted.attempt:
         steps = (
-            step("name the id in the URL that was created", *import_words, "--attempt", "ID"),
-            step("or name that URL", *import_words, "--url", "URL"),
+            step("give the id in the URL that was created", *import_words, "--attempt", "ID"),
+            step("or give that URL", *import_words, "--url", "URL"),
         )
         return (), Message(
-            "attempt-needed", "its URL has {attempt}, and which id it was is not known", wanted.address, steps
+            "attempt-needed", "its URL contains {attempt}, and the id is not known", wanted.address, steps
         )
     others = [attempt for attempt in record.at_address(wanted.address) if attempt.in_force]
     if codes and statement.where != wanted.address and others and not holders:
-        what = f"recorded with {others[-1].url}, and config/ has {wanted.template}"
+        what = f"recorded with {others[-1].url}, but config/ has {wanted.template}"
         return (), Message("recorded-otherwise", what, wanted.address, (step("if both exist, run", *import_words),))
     return codes, None
 
@@ -178,7 +180,7 @@ def _if_another_exists(wanted: _Wanted, statement: Import, case: Case, record: R
         resolve_step(attempt, f"if attempt {attempt.id} was not removed, run", "--created") for attempt in removed
     )
     steps = (*(step(way.text, *way.command, "--force") for way in forced), step("if another one exists, run", *words))
-    return Message("recorded-already", "nothing left to do: the record says so already", wanted.address, steps)
+    return Message("recorded-already", "nothing to do: already recorded", wanted.address, steps)
 
 
 def _recorded_elsewhere(attempt: Attempt, wanted: _Wanted) -> Message:

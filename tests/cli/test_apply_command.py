@@ -175,6 +175,19 @@ def test_verbose_says_each_result_as_it_comes(project: CommandLine, sandbox: San
     assert "Note: + europe/staging/offers created 201" in err
 
 
+@pytest.mark.parametrize("wrong", ["CLIENT_SECRET", "BASE_URL"])
+def test_equal_errors_are_told_once(wrong: str, project: CommandLine, sandbox: Sandbox) -> None:
+    """Sixteen creates that fail for one reason are one error, and each address is named."""
+    names = [f"s{number}" for number in range(10, 26)]
+    text = "".join(f"    {n}: {{eventCodes: [ONB100{n[1:]}], webhookUrl: https://h.test/{n}}}\n" for n in names)
+    project.write_config(CONFIG.partition("    offers:")[0] + text)
+    project.environment.setenv(f"RECONCILER_EUROPE_STAGING_{wrong}", "http://127.0.0.1:9" if "URL" in wrong else "x")
+    ran = project("apply", "--auto-approve")
+    assert ran.code == 1
+    assert ran.out.count("Error: ") == 1
+    assert all(f"europe/staging/{name}" in ran.out.partition("Error: ")[2] for name in names)
+
+
 def test_an_apply_repeats_nothing(applied: CommandLine, sandbox: Sandbox) -> None:
     """With nothing to do it needs no approval, and says that all matches."""
     ran = applied.fine("apply")

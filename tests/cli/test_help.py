@@ -66,6 +66,8 @@ def test_every_help_has_an_example_that_fits_a_terminal(path: tuple[str, ...], r
         assert f"reconciler {' '.join(path)}" in example
         assert {word for word in example.split() if word.startswith("--")} <= names
     assert all(len(line) <= 80 for line in out.splitlines())
+    arguments = {param.make_metavar(_CONTEXT) for param in command.params if isinstance(param, click.Argument)}
+    assert arguments & {line.strip() for line in out.splitlines()} == set()  # a name alone explains nothing
 
 
 def test_the_lines_of_the_table_are_those_of_the_commands() -> None:
