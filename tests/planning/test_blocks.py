@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from reconciler.planning.removals import removals
 from support.scene import BY, EUROPE, SERVICE, USA, Scene, actions, address_of, commands, hooks, names, target
 
 from reconciler.errors import Refused, SelectionError
 from reconciler.model.desired import Overlap, Replace
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Action, Block
+from reconciler.planning.status import removals
 from reconciler.record.gates import Obstacle
 
 OTHER = "https://api.other.example"

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from reconciler.planning.removals import removals
-from reconciler.reports.removals import letter_to_delete
 from support.scene import EUROPE, SERVICE, USA, Scene, actions, address_of, commands, hooks, names, target, warned
 
 from reconciler.model.desired import Overlap, Replace
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Action, Block, Duplicate, Surplus
 from reconciler.model.record import Status
+from reconciler.planning.status import removals
 from reconciler.reports.plan import verdict
+from reconciler.reports.status import letter_to_delete
 
 
 @pytest.fixture

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
-from reconciler.model.result import Applied, Verdict
 from support.plan_values import OFFERS, STAGING, change, differs, nasty, plan, plans
 
 from reconciler.errors import Message, Step
-from reconciler.model.plan import Action
+from reconciler.model.plan import Action, Applied, Verdict
 from reconciler.model.status import Status, TargetStatus
 from reconciler.reports import html, json, markdown, terminal
 from reconciler.reports.apply import apply_document

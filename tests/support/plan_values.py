@@ -127,7 +127,7 @@ def changes(draw: st.DrawFn) -> Change:
     )
 
 
-_BESIDES = {
+_BESIDES: dict[str, Any] = {
     "surplus": (surplus(),),
     "duplicates": (duplicate(),),
     "awaiting_removal": (attempt(status=Status.AWAITING_REMOVAL, requested=AT, requested_codes=("ONB10011",)),),
