@@ -178,21 +178,19 @@ class Unpaired(Struct, frozen=True):
 class Pairs(Struct, frozen=True):
     """How targets compare, pair by pair. `unused` are declared exceptions that none of the pairs needs.
 
-    `foreign` says which targets the record binds to another service or account than the settings name, `gates` why the
-    record may not say what is in force, as in a plan.
+    `foreign` says which targets the record binds to another service or account than the settings name.
     """
 
     compared: tuple[Parity, ...]
     unpaired: tuple[Unpaired, ...] = ()
     unused: tuple[ParityException, ...] = ()
     foreign: tuple[Message, ...] = ()
-    gates: tuple[Message, ...] = ()
 
     @property
     def in_line(self) -> bool:
-        """True if each pair is in line, no target lacks its counterpart, and the record is complete and of them."""
+        """True if each pair is in line, no target lacks its counterpart, and none is of another service."""
         return (
-            not (self.foreign or self.gates)
+            not self.foreign
             and all(parity.in_line for parity in self.compared)
             and not any(left.matters for left in self.unpaired)
         )

@@ -74,7 +74,7 @@ def differing(plan: Plan) -> list[str]:
     undeclared = sum(attempt.in_force for attempt in plan.undeclared)
     since = min((attempt.requested for attempt in awaiting if attempt.requested), default="")
     words = [
-        counted(len(twice), "route delivered twice", "routes delivered twice") if twice else "",
+        counted(len(twice), "route is delivered twice", "routes are delivered twice") if twice else "",
         counted(codes, "surplus code") if codes else "",
         counted(undeclared, "subscription") + " in force on targets not in config/" if undeclared else "",
         counted(len(awaiting), "removal") + f" awaited{since and f' since {since}'}" if awaiting else "",
@@ -95,6 +95,11 @@ def duplicates_of(plan: Plan) -> list[Duplicate]:
 def awaiting_of(plan: Plan) -> list[Attempt]:
     """Return the attempts that await removal, of all targets."""
     return [attempt for name in sorted(plan.targets) for attempt in plan.targets[name].awaiting_removal]
+
+
+def awaits_operator(plan: Plan) -> bool:
+    """True if the removal of something was requested, whole or in part."""
+    return bool(awaiting_of(plan)) or any(surplus.requested for surplus in surplus_of(plan))
 
 
 def verdict(plan: Plan) -> str:
@@ -228,7 +233,7 @@ def _next(plan: Plan, saved: str, *, applies: bool) -> Iterator[doc.Todo]:
         yield doc.Todo(f"Saved to {saved}. To apply exactly this plan, run", (("reconciler", "apply", saved),))
     elif applies:
         yield doc.Todo("To carry it out, run", (("reconciler", "apply", *selected(plan)),))
-    elif awaiting_of(plan):
+    elif awaits_operator(plan):
         command = ("reconciler", "removal", "list", *selected(plan))
         yield doc.Todo("To see the message to the operator, run", (command,))
 
@@ -241,7 +246,7 @@ def selected(plan: Plan) -> list[str]:
 def _details(plan: Plan, desired: Iterable[Subscription]) -> Iterator[doc.Details]:
     if any(change.action is not Action.BLOCKED for change in plan.changes):
         command = ("reconciler", "apply", *selected(plan), "--expect-digest", plan.digest)
-        todo = doc.Todo("Refused if anything differs from this plan", (command,))
+        todo = doc.Todo("This is refused if anything differs from what is shown here", (command,))
         yield doc.Details("Apply exactly this plan, by its digest", (doc.Commands((todo,)),))
     if cells := _cells(plan, desired):
         yield doc.Details("Event codes by subscription and target", (matrix(cells, sorted(plan.targets)),))

@@ -44,7 +44,7 @@ def test_a_plan_shows_the_difference_first_and_the_next_command_last() -> None:
         (plan(unchanged=3), "No changes. 3 subscriptions match the configuration."),
         (plan(unchanged=1), "No changes. 1 subscription matches the configuration."),
         (plan(surplus=(surplus(),)), "Nothing to apply. 1 surplus code."),
-        (plan(duplicates=(duplicate(),)), "Nothing to apply. 1 route delivered twice."),
+        (plan(duplicates=(duplicate(),)), "Nothing to apply. 1 route is delivered twice."),
         (plan(awaiting_removal=(AWAITING,)), f"Nothing to apply. 1 removal awaited since {AT}."),
         (plan(undeclared=(attempt(),)), "Nothing to apply. 1 subscription in force on targets not in config/."),
         (
@@ -91,11 +91,14 @@ def test_surplus_names_the_command_that_asks_for_its_removal() -> None:
     )
 
 
-def test_surplus_that_was_requested_names_no_command() -> None:
-    """The operator was asked already."""
-    (alert,) = plan_document(plan(surplus=(surplus(requested=True),))).summary
+def test_surplus_that_was_requested_names_the_message_to_the_operator() -> None:
+    """It is not requested again; whoever waits for it finds how to say that it is removed."""
+    document = plan_document(plan(surplus=(surplus(requested=True),)))
+    (alert,) = document.summary
     assert isinstance(alert, Alert)
     assert alert.todos == ()
+    assert document.next is not None
+    assert [todo.commands for todo in document.next.todos] == [(("reconciler", "removal", "list"),)]
 
 
 def test_an_overridden_address_is_always_shown() -> None:
