@@ -1,0 +1,282 @@
+"""The outside of a life: its clock, the service with its operator, and the places, with their faults."""
+
+from __future__ import annotations
+
+import heapq
+import json
+from enum import StrEnum
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+
+from reconciler.errors import HeadMoved, StoreUnavailable
+from reconciler.model.url import normal_url, service_key
+from reconciler.record.chain import complete, last_head, parse
+from reconciler.record.fold import fold
+from support.memory_record import DOWN, MOVED, MemoryStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from random import Random
+
+    from reconciler.model.record import Attempt, Record
+    from reconciler.record.store import Stored
+
+BEGINNING = 1_800_000_000.0
+ONE, TWO, ALIAS = "https://api.one.test", "https://api.two.test", "https://api.renamed.test"
+
+Route = tuple[str, str, str]
+"""The service, an event code, and the URL as a template."""
+
+
+class Promise(StrEnum):
+    """What every life is held to."""
+
+    ONCE = "no route is created that exists, unless a retry superseded it"
+    NOT_FORGOTTEN = "what exists is in force in the record that is left"
+    DONE = "a plan that exits with 0 has all that is desired created"
+    WAY_ON = "the commands that messages name lead to an end"
+    NO_INIT = "with CI set no message names `state init`"
+    SOUND = "no command ends with an internal error"
+
+
+class Violation(BaseException):
+    """A promise was broken. Not an Exception: the program takes those for faults."""
+
+    def __init__(self, promise: Promise, how: str) -> None:
+        super().__init__(f"{promise}: {how}")
+        self.promise = promise
+
+
+class Killed(BaseException):
+    """The process was killed."""
+
+
+class Subscription(Struct):
+    """A subscription at the service; `codes` are those that the operator has not deleted."""
+
+    attempt: str
+    service: str
+    codes: set[str]
+    url: str
+    template: str
+
+    @property
+    def routes(self) -> set[Route]:
+        """Its routes, by template."""
+        return {(self.service, code, normal_url(self.template)) for code in self.codes}
+
+
+class Request(Struct):
+    """What the operator was asked to delete."""
+
+    attempt: str
+    codes: tuple[str, ...]
+
+
+class World:
+    """Time, chance, the service and the places of a life. `calm`: nothing goes wrong any more."""
+
+    def __init__(self, rng: Random) -> None:
+        self.rng = rng
+        self.now = BEGINNING
+        self.calm = False
+        self.places: dict[tuple[str, str], Shelf] = {}
+        self.subscriptions: list[Subscription] = []
+        self.requests: list[Request] = []
+        self.same_service: dict[str, str] = {}
+        self.trace: list[str] = []
+        self.retried: set[str] = set()
+        self.broken: Violation | None = None
+        self.reach: Callable[[str], None] = lambda point: None
+        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._numbers = count()
+
+    # Time
+
+    def happens(self, odds: float) -> bool:
+        """Draw whether something goes wrong."""
+        return not self.calm and self.rng.random() < odds
+
+    def tell(self, text: str) -> None:
+        """Keep what happened."""
+        self.trace.append(f"{self.now - BEGINNING:10.1f}  {text}")
+
+    def later(self, seconds: float, action: Callable[[], None]) -> None:
+        """Do something in so many seconds."""
+        heapq.heappush(self._events, (self.now + seconds, next(self._numbers), action))
+
+    def wait(self, seconds: float) -> None:
+        """Let so many seconds pass, with all that happens in them."""
+        until = self.now + seconds
+        while self._events and self._events[0][0] <= until:
+            at, _, action = heapq.heappop(self._events)
+            self.now = max(at, self.now)
+            action()
+        self.now = max(until, self.now)
+
+    def new_id(self) -> str:
+        """Return an id that nothing else has."""
+        return f"{self.rng.getrandbits(128):032x}"
+
+    # The service and its operator
+
+    def service_of(self, base_url: str) -> str:
+        """Return the key of the service at an address."""
+        return service_key(self.same_service.get(base_url, base_url))
+
+    def create(self, new: Subscription) -> None:
+        """The service creates what it is asked for. Raises Violation if that exists."""
+        for other in self.subscriptions:
+            if other.attempt not in self.retried and not other.routes.isdisjoint(new.routes):
+                twice = sorted(other.routes & new.routes)
+                self.broken = Violation(Promise.ONCE, f"{new.attempt} creates {twice}, created by {other.attempt}")
+                raise self.broken
+        self.subscriptions.append(new)
+        self.tell(f"the service creates {new.attempt[:6]}: {sorted(new.routes)}")
+
+    def superseded(self) -> set[str]:
+        """Return the attempts in whose place others were sent, as the records have it that are left."""
+        attempts = (attempt for _, record in self.records() for attempt in record.attempts.values())
+        return {old for attempt in attempts for old in attempt.supersedes}
+
+    def exists(self, route: Route) -> bool:
+        """True if a subscription delivers this route."""
+        return any(route in subscription.routes for subscription in self.subscriptions)
+
+    def alive(self, attempt: Attempt) -> set[str]:
+        """Return the codes that what an attempt stands for has at the service."""
+        own = [found for found in self.subscriptions if found.attempt == attempt.id]
+        codes = {*attempt.codes, *attempt.removed_codes}
+        url, service = normal_url(attempt.url), self.service_of(attempt.base_url)
+        like = (found for found in self.subscriptions if (found.service, normal_url(found.url)) == (service, url))
+        mine = own or ([] if attempt.settled_by else list(like))
+        return {code for found in mine for code in found.codes & codes}
+
+    def delete(self, request: Request, attempt: Attempt) -> None:
+        """The operator deletes what was asked for."""
+        url, service = normal_url(attempt.url), self.service_of(attempt.base_url)
+        for found in self.subscriptions:
+            if found.attempt == attempt.id or (
+                not attempt.settled_by and (found.service, normal_url(found.url)) == (service, url)
+            ):
+                found.codes -= set(request.codes)
+        self.tell(f"the operator deletes {', '.join(request.codes)} of {request.attempt[:6]}")
+
+    # The places
+
+    def records(self) -> Iterator[tuple[tuple[str, str], Record]]:
+        """Yield the record at each place that has one."""
+        for key, shelf in self.places.items():
+            if shelf.data:
+                yield key, shelf.record
+
+    def attempt(self, attempt: str) -> Attempt | None:
+        """Return an attempt that some record has; the one that was appended to last is asked first."""
+        found = [record for _, record in self.records() if attempt in record.attempts]
+        return max(found, key=lambda record: record.entries).attempts[attempt] if found else None
+
+
+class Shelf(MemoryStore):
+    """A place. `path` is set for a file; the others are shared by all machines, and can answer late or not at all."""
+
+    def __init__(self, world: World, place: str) -> None:
+        is_file = "://" not in place and not place.startswith("git:")
+        super().__init__(second=place.startswith("git:"))
+        self.place = place
+        self.path = Path(place) if is_file else None
+        self.backups: list[tuple[bytes | None, str | None]] = []
+        self._world = world
+        self._folded: tuple[bytes, Record] | None = None
+
+    @property
+    def record(self) -> Record:
+        """The record as it is, whatever is remembered of it."""
+        assert self.data is not None
+        if self._folded is None or self._folded[0] is not self.data:
+            self._folded = (self.data, fold(parse(self.data, self.place)))
+        return self._folded[1]
+
+    def read(self) -> Stored:
+        if self.path is None and self._world.happens(0.01):
+            raise DOWN
+        return super().read()
+
+    def append(self, head: str | None, seq: int, lines: bytes, note: str, *, second: str | None = None) -> None:
+        world = self._world
+        facts = [json.loads(line) for line in lines.splitlines()]
+        world.retried |= {old for fact in facts for old in (fact.get("what") or {}).get("supersedes", ())}
+        world.reach("before-append")
+        shared = self.path is None
+        if world.happens(0.02):
+            raise DOWN
+        if shared and world.happens(0.01):
+            seconds = world.rng.choice((0.1, 3.0, 80.0))
+            world.later(seconds, lambda: self._arrive(head, seq, lines, note, second))
+            raise DOWN
+        loses_second = self.second is not None and second is not None and world.happens(0.03)
+        super().append(head, seq, lines, note, second=None if loses_second else second)
+        kinds = " ".join(fact["kind"] for fact in facts)
+        world.tell(f"{self.place}: {kinds}{' (second lost)' if loses_second else ''}")
+        world.reach("after-append")
+        if loses_second or (shared and world.happens(0.03)):
+            raise world.rng.choice((DOWN, MOVED))
+
+    def _arrive(self, head: str | None, seq: int, lines: bytes, note: str, second: str | None) -> None:
+        try:
+            super().append(head, seq, lines, note, second=second)
+            self._world.tell(f"{self.place}: a late append arrives")
+        except (HeadMoved, StoreUnavailable):
+            self._world.tell(f"{self.place}: a late append meets another head")
+
+    # What the owner of a place can do to it
+
+    def back_up(self) -> None:
+        """Keep what is there."""
+        self.backups.append((self.data, self.second))
+
+    def restore(self, backup: tuple[bytes | None, str | None], *, second: bool) -> None:
+        """Put a backup back; `second`: with the second place."""
+        self.data = backup[0]
+        if second and self.second is not None:
+            self.second = backup[1]
+
+    def head(self) -> str:
+        """Return the head of what is there, "" for nothing."""
+        return (last_head(complete(self.data)) or "") if self.data else ""
+
+
+class Wanted(Struct):
+    """What `config/` says, as a person has written it; `name` has codes and URL template by address."""
+
+    targets: dict[str, str]
+    subscriptions: dict[str, tuple[tuple[str, ...], str]]
+    record: str = ""
+    retries: bool = False
+    renamed: list[tuple[str, str]] = field(default_factory=list)
+
+    def text(self, state: str, recipient: str) -> str:
+        """Return the file."""
+        lines = [f"state: {state}"] + ([f"record: {self.record}"] if self.record else [])
+        lines += [f"recipients: [{recipient}]", "targets:"]
+        rest = "overlap: allow, unknown: retry" if self.retries else "overlap: allow"
+        lines += [
+            f"  {name}: {{auth_url: 'https://login.test', base_url: '{url}', {rest}}}"
+            for name, url in self.targets.items()
+        ]
+        lines += ["subscriptions:"] if self.subscriptions else []
+        by_target: dict[str, list[str]] = {}
+        for address, (codes, url) in self.subscriptions.items():
+            target, _, name = address.rpartition("/")
+            text = f"    {name}: {{eventCodes: [{', '.join(codes)}], webhookUrl: '{url}'}}"
+            by_target.setdefault(target, []).append(text)
+        for target, texts in by_target.items():
+            lines += [f"  {target}:", *texts]
+        return "\n".join(lines) + "\n"
+
+    def routes(self, address: str, services: Mapping[str, str]) -> set[Route]:
+        """Return the routes that an address desires; `services` has the key of each target's service."""
+        codes, url = self.subscriptions[address]
+        return {(services[address.rpartition("/")[0]], code, normal_url(url)) for code in codes}
