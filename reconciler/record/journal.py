@@ -164,7 +164,7 @@ class Journal:
 
     def _missing(self) -> Message:
         notes = self.remembered(self.expected)
-        if notes or self.expected:
+        if notes or self.expected or self.store.read().second:
             lost = Step(
                 "restore it from a backup, or, if it is lost for good, run", ("reconciler", "state", "accept-loss")
             )

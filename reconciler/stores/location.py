@@ -21,7 +21,7 @@ _CREDENTIALS = re.compile(
     r"[a-z0-9+.-]+://[^?#]*:[^?#]*@"  # a password before the host, perhaps with a slash in it
     r"|git\+(?:https?|file)://[^/]*@"  # a token in the place of a user
     r"|git\+[^:/]*:[^@/]*@"
-    r"|.*[?&](?:ssl)?password=",
+    r"|.*[?&][^&=]*(?:password|secret|%)[^&=]*=",  # a keyword may be percent-encoded
     re.IGNORECASE | re.DOTALL,
 )
 _FORMS = Step(

@@ -41,7 +41,6 @@ _LIMITS = "SET LOCAL lock_timeout = '10s'; SET LOCAL statement_timeout = '20s'; 
 _STEPS = {
     "25006": Step("use the primary server, or add ?target_session_attrs=primary to the URL"),
     "42501": Step("grant the role SELECT and INSERT on the table"),
-    "42P01": Step("to begin the record, run", ("reconciler", "state", "init")),
     "53100": Step("free space on the disk of the database server"),
 }
 
@@ -145,7 +144,9 @@ class PostgresStore:
         self._in_connection(work)
 
     def _in_connection(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
-        """Return what `work` does. Raises StoreUnavailable for each failure but an integrity error, and in time."""
+        """Return what `work` does. Raises HeadMoved without a table, StoreUnavailable for each other failure but an
+        integrity error, and in time.
+        """
 
         def connected() -> T:
             # A pooler knows no prepared statements of an earlier transaction.
@@ -157,6 +158,8 @@ class PostgresStore:
             return at_once([connected], _PATIENCE)[0]
         except errors.UniqueViolation:
             raise
+        except errors.UndefinedTable:
+            raise head_moved(self.place, "the record is missing") from None
         except psycopg.Error as problem:
             reason = problem.diag.message_primary or str(problem) or type(problem).__name__
             raise self._failure(f"the database failed: {reason}", problem.sqlstate or "") from None

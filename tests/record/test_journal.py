@@ -83,3 +83,14 @@ def test_a_missing_record_is_looked_for_where_this_machine_knows_it() -> None:
 
     [message] = missing.value.messages
     assert ["git:records" in step.text for step in message.steps] == [True, False]
+
+
+def test_a_record_whose_second_place_is_left_is_lost_and_not_one_to_begin() -> None:
+    """A machine that has never seen it is told so too: `state init` would be refused."""
+    store = MemoryStore(record_of(), second=True)
+    store.data = None
+
+    with pytest.raises(RecordMissing) as missing:
+        Journal(store, MemoryNotes(), frozenset()).read()
+
+    assert "record-lost" in [message.name for message in missing.value.messages]

@@ -81,6 +81,8 @@ def test_no_places(tmp_path: Path, place: str, name: str) -> None:
         f"postgresql://app:{SECRET}@host/db",
         f"postgresql://app:a/b{SECRET}@host/db?sslmode=require",
         f"postgresql://app@host/db?password={SECRET}",
+        f"postgresql://app@host/db?passwor%64={SECRET}",
+        f"postgresql://app@host/db?oauth_client_secret={SECRET}",
         f"postgresql://app@host/db?sslmode=require&sslpassword={SECRET}",
         f"git+https://ci:{SECRET}@host/p.git#b",
         f"git+https://{SECRET}@host/p.git#b",

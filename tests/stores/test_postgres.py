@@ -104,6 +104,16 @@ def test_emptied_table(store: Store, execute: Callable[..., list[Any]]) -> None:
         store.append(sample()[1][-1], 3, b"z\n", "z")
 
 
+def test_dropped_table(store: Store, execute: Callable[..., list[Any]]) -> None:
+    """It is a record that is missing, and not one to begin."""
+    _, heads = sample()
+    data, _ = link(heads[-1], 2, [named("late")])
+    execute("DROP TABLE {table}")
+    with pytest.raises(HeadMoved, match="missing"):
+        store.append(heads[-1], 3, data, "late")
+    assert store.read().data is None
+
+
 def test_numbers_are_unique(store: Store, execute: Callable[..., list[Any]]) -> None:
     """The database itself refuses a second line of one number."""
     with pytest.raises(psycopg.errors.UniqueViolation):
@@ -204,12 +214,11 @@ def test_table_of_a_schema(postgres: Site, execute: Callable[..., list[Any]]) ->
 
 
 def test_no_table(postgres: Site) -> None:
-    """Without a table there is no record, and what makes it is named where one is to be begun."""
+    """Without a table there is no record, and none is begun before the table is made."""
     store = postgres.open()
     assert store.read().data is None
-    with pytest.raises(StoreUnavailable) as raised:
+    with pytest.raises(HeadMoved):
         begin(store)
-    assert "reconciler state init" in what_of(raised)
 
 
 def test_prepared_at_once(postgres: Site) -> None:
