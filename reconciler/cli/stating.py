@@ -1,4 +1,4 @@
-"""How a person's statement about the record is shown, agreed to, and appended; and the options for that."""
+"""How a statement about the record is shown, agreed to, and appended: here, or after somebody else has approved it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,23 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from msgspec import Struct
 
+from reconciler.cli.invocation import Invocation
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from reconciler.cli.invocation import Invocation
     from reconciler.errors import Message
     from reconciler.record.statement_rows import Proposal
     from reconciler.record.statements import Statement
 
 _SHOWN = 20
 """How many facts are shown when it is asked whether to append them: a merge may append thousands."""
+
+_OF_THE_RECORD = {
+    f"state {name}" for name in ("init", "recover", "copy", "rebind", "accept-loss", "complete", "observe", "verify")
+}
+_NAMES = ("where", "address", "source", "to")
+"""The parameters that hold an address or a pattern, beside `-t`."""
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -101,3 +108,43 @@ def _document(messages: Sequence[Message], verdict: str, limit: int | None = _SH
     rows = [Changed("+", fact.where, fact.what, Tone.ADDED) for fact in facts[:limit]]
     more = [Paragraph(f"  and {len(facts) - len(rows)} more: --dry-run shows all")] if len(facts) > len(rows) else []
     return Document("statement", verdict, alerts=(*rows, *more), body=alerts(notices, "Note"))
+
+
+class Parsed(Struct, frozen=True):
+    """A command and its parameters by name, the words it was parsed from, and the patterns that it names."""
+
+    name: str
+    params: dict[str, Any]
+    words: list[str]
+
+    @property
+    def patterns(self) -> list[str]:
+        """The addresses and patterns that the command names."""
+        return [*(str(self.params[name]) for name in _NAMES if self.params.get(name)), *self.params.get("patterns", ())]
+
+    @property
+    def environments(self) -> set[str]:
+        """The environments of those addresses, as they are written: none for a command about the whole record."""
+        if self.name in _OF_THE_RECORD:
+            return set()
+        return {pattern.split("/")[1] if "/" in pattern else "" for pattern in self.patterns}
+
+
+def parse(cli: click.Group, words: Sequence[str]) -> Parsed:
+    """Return what a command line says, without running it: somebody else is to agree to it.
+
+    Raises ClickException, for a global option too, and click's Exit for --help.
+    """
+    given, invocation, name = list(words), Invocation(), ""
+    context = click.Context(cli, info_name="reconciler", obj=invocation)
+    command: click.Command | None = cli
+    while isinstance(command, click.Group):
+        if not words:
+            raise click.UsageError("expected a command", context)
+        word, command, words = command.resolve_command(context, list(words))
+        name = f"{name} {word}".strip()
+    assert command is not None  # noqa: S101 - a name that is not known was an error
+    params = command.make_context(name, list(words), parent=context).params
+    if invocation.flags:
+        raise click.UsageError(f"no global option is taken here: {', '.join(invocation.flags)}", context)
+    return Parsed(name, params, given)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import MsgspecError, Struct
 
@@ -12,6 +12,7 @@ from reconciler.model.plan import SENDS, Action
 from reconciler.planning.planner import plan
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from reconciler.model.plan import Plan
@@ -29,11 +30,20 @@ class Planned(Struct, frozen=True):
 
 
 class SavedChange(Struct, frozen=True):
-    """One change of a saved plan, as far as an apply compares it."""
+    """One change of a saved plan, as far as it is compared: by its digest; the values say what differs."""
 
     address: str
     action: str
     digest: str
+    request: Any = None
+    before: Any = None
+    after: Any = None
+
+
+class SavedRecord(Struct, frozen=True):
+    """The record that a saved plan was made on."""
+
+    head: str = ""
 
 
 class SavedPlan(Struct, frozen=True):
@@ -43,6 +53,7 @@ class SavedPlan(Struct, frozen=True):
     digest: str
     selection: tuple[str, ...]
     changes: tuple[SavedChange, ...]
+    record: SavedRecord = SavedRecord()
 
 
 def make_plan(project: Project, patterns: tuple[str, ...] = (), *, allow_empty: bool = False) -> Planned:
@@ -129,3 +140,38 @@ def _differences(plan: Plan, saved: SavedPlan) -> tuple[Step, ...]:
         *(f"{key[1]} {key[0]}: changed" for key in sorted(then.keys() & now.keys()) if then[key] != now[key]),
     ]
     return tuple(map(Step, words)) or (Step("the record, the service's addresses or the recipients changed"),)
+
+
+def unshown(
+    plan: SavedPlan, reviews: Iterable[Sequence[SavedPlan]], contains: Callable[[str], bool]
+) -> list[tuple[SavedChange, str]]:
+    """Return the changes that were not shown, each with the reason.
+
+    `reviews` are the plans that each review has shown, asked for while a change is left: a change is shown if one of
+    them has its digest and none of that review has another for its address. `contains` is true of a head that the
+    record contains: a plan made on any other has shown nothing.
+    """
+    left = {change.digest: (change, "never shown") for change in plan.changes if change.action != Action.BLOCKED}
+    remaining = iter(reviews)
+    while left and (plans := next(remaining, None)) is not None:
+        for digest, (change, _) in list(left.items()):
+            rows = [[row for row in shown.changes if row.address == change.address] for shown in plans]
+            about = [(shown.record.head, found) for shown, found in zip(plans, rows, strict=True) if found]
+            others = [found for _, found in about if digest not in [row.digest for row in found]]
+            if others:
+                left[digest] = (change, f"shown with another {_unlike(change, others[0][0])}")
+            elif any(contains(head) for head, _ in about):
+                del left[digest]
+            elif about:
+                left[digest] = (change, "shown on a record that this one does not contain")
+    return list(left.values())
+
+
+def _unlike(change: SavedChange, shown: SavedChange) -> str:
+    pairs = {
+        "action": (change.action, shown.action),
+        "request": (change.request, shown.request),
+        "before": (change.before, shown.before),
+        "after": (change.after, shown.after),
+    }
+    return ", ".join(name for name, (now, then) in pairs.items() if now != then) or "service, record or recipients"

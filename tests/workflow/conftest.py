@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pyrage  # type: ignore[import-untyped]
 import pytest
-from support.forge import ACTION, CALLER, RECORD, Forge, for_act
+from support.forge import ACTION, CALLER, RECORD, REPOSITORY, Forge, for_act
 
 from reconciler.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 REGIONS = ("asia-south", "europe", "usa")
 STAGES = ("staging", "production")
-sys.path.insert(0, str(ACTION))  # the scripts import each other
+EVENT = {"number": 5, "repository": {"default_branch": "main"}, "pull_request": {"head": {"sha": "c0ffee"}}}
+
+
+def load_scripts() -> None:
+    """Import the scripts, which read the event and the variables of a run as they are imported."""
+    sys.path.insert(0, str(ACTION))
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        Path(folder, "event.json").write_text(json.dumps(EVENT))
+        run = {
+            "GITHUB_REPOSITORY": REPOSITORY, "GITHUB_WORKFLOW_REF": f"{REPOSITORY}/{CALLER}@refs/heads/main",
+            "GITHUB_EVENT_PATH": f"{folder}/event.json", "RECONCILER_CONFIG": "config", "RUNNER_TEMP": folder,
+        }  # fmt: skip
+        for name, value in run.items():
+            patch.setenv(name, value)
+        import_module("stage")
+
+
+load_scripts()
 
 
 @pytest.fixture

@@ -99,17 +99,21 @@ def run_of(**changes: object) -> dict[str, object]:
         ({"head_repository": {"full_name": "fork/hooks"}}, False),
         ({"head_repository": None}, False),
         ({"head_sha": "of a tag"}, False),
+        ({"head_sha": "merged"}, False),
     ],
 )
 def test_artifact_of_a_run(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, changes: dict[str, object], is_taken: bool
 ) -> None:
-    """A file comes from an artifact of a run of the default branch alone, by branch, event and commit."""
-    monkeypatch.setenv("GITHUB_REPOSITORY", "partner/hooks")
-    monkeypatch.setattr(job, "event", lambda *_: "main")
-    monkeypatch.setattr(job, "git", lambda *_: "earlier\nours")
-    monkeypatch.setattr(job, "gh", lambda *_: run_of(**changes))
-    monkeypatch.setattr(job, "download", lambda *_: [tmp_path / "recovered"])
+    """A file comes from an artifact of a run of the default branch alone, by branch, event and commit.
+
+    A commit that came with a merge was never the tip: what its workflow does, nobody has to have seen.
+    """
+    monkeypatch.setattr(
+        job, "git", lambda *words: "earlier\nours" if "--first-parent" in words else "earlier\nours\nmerged"
+    )
+    monkeypatch.setattr(job, "get", lambda *_: run_of(**changes))
+    monkeypatch.setattr(job, "_download", lambda *_: [tmp_path / "recovered"])
     words = ["state", "recover", "run:12/unrecorded"]
     if is_taken:
         assert ["state", "recover", str(tmp_path / "recovered")] == job.fetched(words)

@@ -41,7 +41,7 @@ DIGEST = f"sha256:{'0' * 64}"
 )
 def test_stage_that_approves(line: str, stage: str) -> None:
     """The stage of the addresses; the last stage for several, for any other, and for the whole record."""
-    assert stage == repair.parse(line, STAGES).stage
+    assert stage == repair.parse(line, STAGES)[1]
 
 
 @pytest.mark.parametrize(
@@ -92,18 +92,17 @@ def test_refused(line: str) -> None:
 )
 def test_stranger(monkeypatch: pytest.MonkeyPatch, rules: list[object], role: str, goes_on: bool) -> None:
     """Where nobody has to approve, only who may maintain the repository may use the form."""
-    monkeypatch.setenv("GITHUB_REPOSITORY", "partner/hooks")
     monkeypatch.setenv("GITHUB_TRIGGERING_ACTOR", "someone")
     answers = {
-        "repos/partner/hooks/environments/staging": {"protection_rules": rules},
-        "repos/partner/hooks/collaborators/someone/permission": {"role_name": role},
+        "environments/staging": {"protection_rules": rules},
+        "collaborators/someone/permission": {"role_name": role},
     }
-    monkeypatch.setattr(job, "gh", lambda _, path: answers[path])
+    monkeypatch.setattr(job, "get", lambda path: answers[path])
     if goes_on:
-        repair.refuse_stranger("staging")
+        job.refuse_stranger("staging")
     else:
         with pytest.raises(SystemExit):
-            repair.refuse_stranger("staging")
+            job.refuse_stranger("staging")
 
 
 def asked(
@@ -116,7 +115,7 @@ def asked(
     """Preview a command that says a text when it is tried."""
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary"))
     monkeypatch.setattr(job, "reconciler", lambda *_, **__: (code, text))
-    return repair.preview(repair.parse(line, STAGES))
+    return repair.preview(repair.parse(line, STAGES)[0])
 
 
 SHOWN = f"Digest: {DIGEST}. Nothing was appended.\n"

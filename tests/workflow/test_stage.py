@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
-import json
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import job
 import pytest
+import stage as script
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,17 +16,10 @@ if TYPE_CHECKING:
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """The script in a checkout, with what it has asked `gh` for: `written`, and the comments there are: `comments`."""
-    event = {"number": 5, "repository": {"default_branch": "main"}, "pull_request": {"head": {"sha": "c0ffee"}}}
-    (tmp_path / "event.json").write_text(json.dumps(event))
-    given = {
-        "RECONCILER_CONFIG": "config", "GITHUB_REPOSITORY": "partner/hooks", "RUNNER_TEMP": str(tmp_path),
-        "GITHUB_EVENT_PATH": str(tmp_path / "event.json"), "GITHUB_SERVER_URL": "https://github.com",
-        "GITHUB_RUN_ID": "7", "GITHUB_WORKFLOW_REF": "partner/hooks/workflow.yml@refs/heads/main",
-    }  # fmt: skip
-    for name, value in given.items():
-        monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
-    seen = SimpleNamespace(written=[], comments=[], path=tmp_path)
+    monkeypatch.setenv("GITHUB_SERVER_URL", "https://github.com")
+    monkeypatch.setenv("GITHUB_RUN_ID", "7")
+    seen = SimpleNamespace(written=[], comments=[], path=tmp_path, script=script)
 
     def gh(*words: str, stdin: object = None) -> Any:
         if stdin is None:
@@ -36,7 +28,8 @@ def stage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
         return None
 
     monkeypatch.setattr(job, "gh", gh)
-    seen.script = importlib.reload(importlib.import_module("stage"))
+    monkeypatch.setattr(job, "WORKFLOW", "workflow.yml")
+    monkeypatch.setattr(script, "REPORT", tmp_path / "plan.md")
     return seen
 
 
@@ -74,10 +67,7 @@ def test_comment_that_is_cut(stage: Any) -> None:
     """A comment that is cut says so in its first line, and links the summary."""
     _, text = comment(stage, "### Plan\n```sh\n" + "x" * 20 * 10_000)
     lines = text.split("\n")
-    assert (
-        "**This is cut. The whole plan is in [the summary](https://github.com/partner/hooks/actions/runs/7).**"
-        == lines[1]
-    )
+    assert "**This is cut: [the summary](https://github.com/partner/hooks/actions/runs/7) is whole.**" == lines[1]
     assert len(text) < 65_536
 
 

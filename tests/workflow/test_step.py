@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import job
 import pytest
-import run
+import stage
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,11 +33,13 @@ def step(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
         monkeypatch.setenv("INPUT_SECRETS", json.dumps(secrets))
         monkeypatch.setenv("INPUT_VARIABLES", json.dumps(variables))
         try:
-            seen["code"] = run.main()
+            stage.run()
+        except SystemExit as ended:
+            seen["code"] = ended.code
         finally:
             os.environ.clear()
             os.environ.update(before)
-        seen["summary"] = (tmp_path / "SUMMARY").read_text()
+        seen["summary"] = (tmp_path / "SUMMARY").read_text() if "words" in seen else ""
         return seen
 
     return go
@@ -80,5 +82,4 @@ def test_secret_of_a_subscription(step: Any) -> None:
     seen = step("secret set europe/staging/offers --yes", secrets, {"RECONCILER_RECIPIENTS": "age1"})
     assert "hush" == seen["stdin"]
     assert "SUBSCRIPTION_SECRET" not in seen["environment"]
-    with pytest.raises(SystemExit):
-        step("secret set europe/staging/offers --yes", secrets, {})
+    assert "words" not in step("secret set europe/staging/offers --yes", secrets, {})

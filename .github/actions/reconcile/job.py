@@ -1,4 +1,4 @@
-"""The functions that the scripts share: to run the program, ask GitHub and git, and write outputs and the summary."""
+"""What a step knows and does: its run on GitHub, `gh` and `git`, the program, and its log, outputs and summary."""
 
 import html
 import json
@@ -7,20 +7,36 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Final, NoReturn
 
+from reconciler.operations.plan import SavedPlan, load_plan
 from reconciler.reports.words import harmless_line, visible
 
+REPOSITORY = os.environ["GITHUB_REPOSITORY"]
+EVENT = json.loads(Path(os.environ["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8"))
+BRANCH = EVENT["repository"]["default_branch"]
+WORKFLOW = os.environ["GITHUB_WORKFLOW_REF"].partition("@")[0].removeprefix(f"{REPOSITORY}/")
+"""The path of the workflow that calls this one."""
 SUMMARY: Final = 1 << 20
 """Bytes that GitHub shows of the summary of a step; a longer one is dropped, and the step stays green."""
+WAITS = (0, 2, 4, 8, 16)
+"""Seconds before each look for the pull request of a push: GitHub may take a while to name its merge commit."""
+PAGES, PULLS, LARGEST = 10, 100, 64 << 20
+"""Pages of closed pull requests that are read; how many of the last merged ones are looked at; bytes of an artifact."""
 
 
 def stop(text: str) -> NoReturn:
     """End the step with exit code 1 and an error, in the log and beside the run."""
     sys.exit(f"::error::{visible(text)}")
+
+
+def warn(text: str) -> None:
+    """Write a warning in the log and beside the run."""
+    sys.stdout.write(f"::warning::{visible(text)}\n")
 
 
 def reconciler(*words: str, stdin: str = "", stderr: int | None = None) -> tuple[int, str]:
@@ -58,9 +74,10 @@ def block(text: str) -> str:
     return "<pre>" + "\n".join(html.escape(visible(line)) for line in text.splitlines()) + "</pre>\n\n"
 
 
-def say(text: str) -> None:
-    """Print text to the log; none of its lines is a command of the runner."""
+def say(text: str) -> str:
+    """Print text to the log, where none of its lines is a command of the runner, and return it."""
     sys.stdout.write("".join(f"{harmless_line(line)}\n" for line in text.splitlines()))
+    return text
 
 
 def tell(name: str, value: str) -> None:
@@ -69,6 +86,11 @@ def tell(name: str, value: str) -> None:
         stop(f"{name}: expected printable characters")
     with Path(os.environ["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as file:
         file.write(f"{name}={value}\n")
+
+
+def git(*words: str) -> str:
+    """Return what git prints, "" if it fails."""
+    return subprocess.run(["git", *words], check=False, stdout=subprocess.PIPE).stdout.decode().strip()  # noqa: S603, S607
 
 
 def gh(*words: str, stdin: object = None, default: Any = None) -> Any:
@@ -82,23 +104,51 @@ def gh(*words: str, stdin: object = None, default: Any = None) -> Any:
     return default if done.returncode else json.loads(done.stdout or "null")
 
 
-def git(*words: str) -> str:
-    """Return what git prints, "" if it fails."""
-    return subprocess.run(["git", *words], check=False, stdout=subprocess.PIPE).stdout.decode().strip()  # noqa: S603, S607
+def get(path: str, *fields: str, default: Any = None) -> Any:
+    """Return the answer of the API for a path below the repository."""
+    values = [word for field in (*fields, "per_page=100") for word in ("-f", field)]
+    return gh("api", "-X", "GET", f"repos/{REPOSITORY}/{path}", *values, default=default)
 
 
-def event(*names: str) -> Any:
-    """Return a value of the event that began the run, None if it has none."""
-    value = json.loads(Path(os.environ["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8"))
-    for name in names:
-        value = (value or {}).get(name)
-    return value
+def merged() -> Iterator[list[SavedPlan]]:
+    """Return the plans of each pull request that was merged into what is checked out, the latest first."""
+    for seconds in WAITS:
+        time.sleep(seconds)
+        pulls = list(_closed())
+        if os.environ["GITHUB_SHA"] in [pull["merge_commit_sha"] for pull in pulls]:
+            break
+    ours = set(git("rev-list", "HEAD").split())
+    own = [
+        row for row in pulls if row["merged_at"] and row["merge_commit_sha"] in ours and _is_own(row["head"]["repo"])
+    ]
+    for pull in sorted(own, key=lambda pull: str(pull["merged_at"]), reverse=True)[:PULLS]:
+        yield list(_plans(pull["head"]["sha"]))
 
 
-def download(run: str, name: str) -> list[Path]:
-    """Return the files of an artifact."""
+def _is_own(repository: Any) -> bool:
+    return bool(repository) and repository["full_name"] == REPOSITORY
+
+
+def _closed() -> Iterator[Any]:
+    for page in range(1, PAGES + 1):
+        order = ("sort=updated", "direction=desc", f"page={page}")
+        yield from (rows := get("pulls", "state=closed", f"base={BRANCH}", *order))
+        if len(rows) < 100:
+            return
+
+
+def _plans(commit: str) -> Iterator[SavedPlan]:
+    """Return the plans that successful runs of this workflow for a pull request have kept, of all attempts."""
+    for run in get("actions/runs", "event=pull_request", "status=success", f"head_sha={commit}")["workflow_runs"]:
+        if _is_own(run["head_repository"]) and run["path"].partition("@")[0] == WORKFLOW:
+            for row in get(f"actions/runs/{run['id']}/artifacts")["artifacts"]:
+                if row["name"].startswith("reconciler-plan-") and row["size_in_bytes"] < LARGEST and not row["expired"]:
+                    yield from map(load_plan, _download(str(run["id"]), row["name"]))
+
+
+def _download(run: str, name: str) -> list[Path]:
     folder = mkdtemp(dir=os.environ["RUNNER_TEMP"])
-    gh("run", "download", run, "-R", os.environ["GITHUB_REPOSITORY"], "-n", name, "-D", folder)
+    gh("run", "download", run, "-R", REPOSITORY, "-n", name, "-D", folder)
     return sorted(path for path in Path(folder).rglob("*") if path.is_file() and not path.is_symlink())
 
 
@@ -108,14 +158,23 @@ def fetched(words: Iterable[str]) -> list[str]:
 
 
 def _file(number: str, name: str) -> str:
-    repository, branch = os.environ["GITHUB_REPOSITORY"], event("repository", "default_branch")
-    run = gh("api", f"repos/{repository}/actions/runs/{number}")
+    run = get(f"actions/runs/{number}")
     # Anyone's pull request makes artifacts here, and so does a tag that is named like the branch, of any commit.
-    origin = ((run["head_repository"] or {}).get("full_name"), run["head_branch"])
-    is_own = origin == (repository, branch) and run["event"] in ("push", "schedule", "workflow_dispatch")
-    if not is_own or run["head_sha"] not in git("rev-list", "HEAD").split():
-        stop(f"run {number} is not one of the branch {branch} of this repository")
-    files = download(number, name)
+    is_ours = run["head_branch"] == BRANCH and run["event"] in ("push", "schedule", "workflow_dispatch")
+    if (
+        not (is_ours and _is_own(run["head_repository"]))
+        or run["head_sha"] not in git("rev-list", "--first-parent", "HEAD").split()
+    ):
+        stop(f"run {number} is not one of the branch {BRANCH} of this repository")
+    files = _download(number, name)
     if len(files) != 1:
         stop(f"expected one file in the artifact {name} of run {number}, got {len(files)}")
     return str(files[0])
+
+
+def refuse_stranger(stage: str) -> None:
+    """Stop unless the stage's environment asks for an approval, or who began the run may maintain the repository."""
+    if "required_reviewers" not in [rule["type"] for rule in get(f"environments/{stage}")["protection_rules"]]:
+        role = get(f"collaborators/{os.environ['GITHUB_TRIGGERING_ACTOR']}/permission")["role_name"]
+        if role not in ("maintain", "admin"):
+            stop(f"{stage} has no required reviewers: only who may maintain the repository may do this")

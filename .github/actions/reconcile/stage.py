@@ -1,49 +1,62 @@
-"""Plans, and decides what a stage does: `stage.py review` for a pull request, `stage.py decide` after the merge.
+"""Runs a command in a step, and decides what a stage does: each verb of the command line is a step of the workflows.
 
-`stage.py tip` stops where the default branch has moved on: an approval can come days after the plan. `stage.py comment`
-keeps the plan as one comment on the pull request, and `stage.py missing` says what the set-up on GitHub lacks.
+`review` plans a pull request and `comment` keeps that as one comment; `decide` plans after the merge; `tip` stops where
+the default branch has moved on, since an approval can come days later; `run` runs what was decided; `missing` says what
+the set-up on GitHub lacks.
 """
 
 import json
 import os
+import re
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import job
 import repair
-import shown
 import yaml
 
+from reconciler.cli.invocation import Invocation
+from reconciler.cli.stating import Parsed
 from reconciler.desired import load_sound
-from reconciler.operations.project import Flags, Project
-from reconciler.operations.settings import Sources
-from reconciler.reports.words import visible
+from reconciler.operations.plan import SavedPlan, load_plan, unshown
 
-CONFIG, REPOSITORY = os.environ["RECONCILER_CONFIG"], os.environ["GITHUB_REPOSITORY"]
-TEMPORARY = Path(os.environ["RUNNER_TEMP"])
-REPORT, TIP = TEMPORARY / "plan.md", "refs/reconciler/tip"
-BRANCH = job.event("repository", "default_branch")
-MARKER, COMMENT = "<!-- reconciler:pull-request -->\n", 65_000
-"""The first line of the comment, and its longest text in characters; GitHub refuses one of 65,536."""
-RULES = {"creation", "update", "deletion", "non_fast_forward"}
+CONFIG, REPORT, TIP = os.environ["RECONCILER_CONFIG"], Path(os.environ["RUNNER_TEMP"], "plan.md"), "refs/reconciler/tip"
+MARKER, BOT, COMMENT = "<!-- reconciler:pull-request -->\n", "github-actions[bot]", 65_000
+"""The first line of the comment, who writes it, and its longest text in characters; GitHub refuses one of 65,536."""
+KNOWN = re.compile(r"RECONCILER_(RECIPIENTS|[A-Z0-9_]+_(CLIENT_ID|CLIENT_SECRET|AUTH_URL|BASE_URL|AUDIENCE_BASE))")
+REPORTS = ("plan", "apply", "status", "parity", "removal list")
+"""The commands that have a report as Markdown."""
+
+
+def run() -> None:
+    """Run a command with the secrets and variables it needs, and end with its exit code."""
+    words = job.fetched(shlex.split(os.environ["INPUT_COMMAND"]))
+    variables, secrets = (json.loads(os.environ.pop(f"INPUT_{name}")) for name in ("VARIABLES", "SECRETS"))
+    os.environ.update({name: value for name, value in (variables | secrets).items() if KNOWN.fullmatch(name)})
+    job.take_store_credentials(secrets.get("STORE_CREDENTIALS", ""))
+    sets_secret = words[:2] == ["secret", "set"]
+    if sets_secret and not variables.get("RECONCILER_RECIPIENTS"):
+        job.stop("the environment has no variable RECONCILER_RECIPIENTS: config/ does not decide alone")
+    form = ["--format", "markdown"] if " ".join(words).startswith(REPORTS) else []
+    code, text = job.reconciler(*words, *form, stdin=secrets.get("SUBSCRIPTION_SECRET", "") if sets_secret else "")
+    job.show(job.say(text) if form else job.block(job.say(text)))
+    job.tell("exit-code", str(code))
+    sys.exit(code)
 
 
 def stages() -> dict[str, str]:
     """Return the stages of the calling workflow, in order, each with the one that it follows, "" for the first."""
-    path = os.environ["GITHUB_WORKFLOW_REF"].partition("@")[0].removeprefix(f"{REPOSITORY}/")
-    jobs: dict[str, Any] = yaml.safe_load(Path(path).read_text(encoding="utf-8"))["jobs"]
+    jobs = yaml.safe_load(Path(job.WORKFLOW).read_text(encoding="utf-8"))["jobs"]
     named = {name: spec["with"]["stage"] for name, spec in jobs.items() if "stage" in spec.get("with", {})}
-    needs = {name: jobs[name].get("needs", []) for name in named}
-    lists = {name: [given] if isinstance(given, str) else given for name, given in needs.items()}
-    return {stage: next((named[need] for need in lists[name] if need in named), "") for name, stage in named.items()}
+    needs = {name: re.findall(r"[\w-]+", str(jobs[name].get("needs"))) for name in named}  # a name, or a list of them
+    return {stage: next((named[need] for need in needs[name] if need in named), "") for name, stage in named.items()}
 
 
 def fetch_tip() -> None:
     """Fetch the commit of the default branch."""
-    job.git("fetch", "--quiet", "origin", f"+refs/heads/{BRANCH}:{TIP}")
+    job.git("fetch", "--quiet", "origin", f"+refs/heads/{job.BRANCH}:{TIP}")
 
 
 def tip() -> None:
@@ -57,17 +70,14 @@ def tip() -> None:
             job.stop(f"the default branch has moved on, and {path} differs there: the run of that commit goes on")
 
 
-def plan(*words: str) -> shown.Values:
+def plan(*words: str) -> SavedPlan:
     """Plan, show it whole, and return it."""
-    file = TEMPORARY / "plan.json"
-    code, text = job.reconciler("plan", *words, "--out", str(file), "--format", "markdown")
-    job.say(text)
-    if code or not text.startswith("<!--"):  # a report that was cut says so first
+    code, text = job.reconciler("plan", *words, "--out", str(REPORT.with_suffix(".json")), "--format", "markdown")
+    if job.say(text)[:4] != "<!--" or code:  # a report that was cut says so first
         job.stop("there is no plan that can be shown; see above")
     REPORT.write_text(text, encoding="utf-8")
     job.show(text, whole=True)
-    planned: shown.Values = json.loads(file.read_bytes())
-    return planned
+    return load_plan(REPORT.with_suffix(".json"))
 
 
 def review() -> None:
@@ -76,11 +86,11 @@ def review() -> None:
     if (declared := {name.environment for name in desired.targets}) != {*stages()}:
         job.stop(f"the stages of the workflow are {', '.join(stages())}; config/ has {', '.join(sorted(declared))}")
     fetch_tip()
-    folder = TEMPORARY / "tip"
+    folder = REPORT.with_name("tip")
     job.git("worktree", "add", "--quiet", "--detach", str(folder), TIP)
     place = load_sound(folder / CONFIG)[0].state if (folder / CONFIG).exists() else ""
     credentials = os.environ.pop("STORE_CREDENTIALS", "")
-    if not place.startswith("git") and not credentials:
+    if not place.startswith("git") and not (place and credentials):
         job.show("Validated, not planned: nothing here can read the record that the default branch names.\n")
         return
     job.take_store_credentials(credentials)
@@ -91,41 +101,41 @@ def review() -> None:
 
 def comment() -> None:
     """Write the comment, or change that of an earlier run."""
-    run = f"{os.environ['GITHUB_SERVER_URL']}/{REPOSITORY}/actions/runs/{os.environ['GITHUB_RUN_ID']}"
+    run = f"{os.environ['GITHUB_SERVER_URL']}/{job.REPOSITORY}/actions/runs/{os.environ['GITHUB_RUN_ID']}"
     text = REPORT.read_text(encoding="utf-8") if REPORT.exists() else f"There is no plan: see [the run]({run}).\n"
     if len(text) > COMMENT:
         kept = text[:COMMENT].rpartition("\n")[0]
-        text = f"**This is cut. The whole plan is in [the summary]({run}).**\n\n{kept}\n"
-        text += "```\n" * (kept.count("```") % 2)
-    body = {"body": f"{MARKER}{text}\n\nPlanned for {job.event('pull_request', 'head', 'sha')}.\n"}
-    place = f"repos/{REPOSITORY}/issues"
-    pages = job.gh("api", "--paginate", "--slurp", f"{place}/{job.event('number')}/comments")
-    own = [row for page in pages for row in page if row["user"]["login"] == "github-actions[bot]"]
-    ids = [row["id"] for row in own if row["body"].startswith(MARKER)]
-    where = ["-X", "PATCH", f"{place}/comments/{ids[0]}"] if ids else [f"{place}/{job.event('number')}/comments"]
-    job.gh("api", *where, "--input", "-", stdin=body)
+        text = f"**This is cut: [the summary]({run}) is whole.**\n\n{kept}\n" + "```\n" * (kept.count("```") % 2)
+    body = {"body": f"{MARKER}{text}\n\nPlanned for {job.EVENT['pull_request']['head']['sha']}.\n"}
+    issues = f"repos/{job.REPOSITORY}/issues"
+    pages = job.gh("api", "--paginate", "--slurp", where := f"{issues}/{job.EVENT['number']}/comments")
+    own = [
+        row["id"] for page in pages for row in page if row["user"]["login"] == BOT and row["body"].startswith(MARKER)
+    ]
+    job.gh("api", *(["-X", "PATCH", f"{issues}/comments/{own[0]}"] if own else [where]), "--input", "-", stdin=body)
 
 
 def decide() -> None:
     """Find what this stage has to run in its environment, and tell it, if there is anything."""
-    stage = os.environ["STAGE"]
     job.take_store_credentials(os.environ.pop("STORE_CREDENTIALS", ""))
-    asked = repair.parse(job.event("inputs", "command"), [*stages()]) if job.event("inputs") else None
-    if asked and asked.stage != stage:
-        return
+    asked, stage = None, os.environ["STAGE"]
+    if inputs := job.EVENT.get("inputs"):
+        asked, approving = repair.parse(inputs["command"], [*stages()])
+        if approving != stage:
+            return
     tip()
     command = repair.preview(asked) if asked and asked.name != "apply" else _apply(stage, asked)
     if command and asked:
-        repair.refuse_stranger(stage)
+        job.refuse_stranger(stage)
     job.tell("command", command)
 
 
-def _apply(stage: str, asked: repair.Asked | None) -> str:
+def _apply(stage: str, asked: Parsed | None) -> str:
     """Return the command that applies what was shown, or what has the digest that was asked for; "" for nothing."""
-    words = [word for pattern in (asked.values if asked else [f"*/{stage}"]) for word in ("-t", pattern)]
+    words = [word for pattern in (asked.patterns if asked else [f"*/{stage}"]) for word in ("-t", pattern)]
     words += ["--allow-empty"] if asked and asked.params["allow_empty"] else []
     planned, after, soak = plan(*words), stages()[stage], os.environ["SOAK"]
-    if all(change["action"] == "blocked" for change in planned["changes"]):
+    if all(change.action == "blocked" for change in planned.changes):
         return ""
     if after:
         proven = ["--proven", "--soak", soak] if soak else []
@@ -133,15 +143,12 @@ def _apply(stage: str, asked: repair.Asked | None) -> str:
         job.show(text)
         if code:
             job.stop(f"{stage} waits until all that it needs is in force in {after}")
-    if asked and asked.params["expect_digest"] != planned["digest"]:
-        job.stop(f"the plan has changed: its digest is {planned['digest']}")
-    record = Project(Flags(config=CONFIG), Sources.load(os.environ, Path.cwd())).journal.read().record
-    way = f"apply {shlex.join(words)} --expect-digest {planned['digest']}"
-    if not asked and (left := shown.unshown(planned["changes"], shown.merged(), record.contains)):
-        rows = "".join(f"{change['address']}: {change['action']}, {reason}\n" for change, reason in left)
-        job.show(
-            f"#### Not shown by a pull request\n\n{job.block(rows)}Review the plan; *Run workflow* with `{way}`.\n"
-        )
+    if asked and asked.params["expect_digest"] != planned.digest:
+        job.stop(f"the plan has changed: its digest is {planned.digest}")
+    way = f"apply {shlex.join(words)} --expect-digest {planned.digest}"
+    if not asked and (left := unshown(planned, job.merged(), Invocation().project.journal.read().record.contains)):
+        rows = job.block("".join(f"{change.address}: {change.action}, {reason}\n" for change, reason in left))
+        job.show(f"#### Not shown by a pull request\n\n{rows}Review the plan; *Run workflow* with `{way}`.\n")
         job.stop("some changes were not shown by a pull request: the summary has them, and the command to go on with")
     return f"{way} --pinned"
 
@@ -149,18 +156,15 @@ def _apply(stage: str, asked: repair.Asked | None) -> str:
 def missing() -> None:
     """Warn of what the set-up lacks, as far as the token of a run can see it: never who may bypass a rule."""
     kind, _, place = load_sound(Path(CONFIG))[0].state.partition(":")
-    texts = []
     for stage in stages():
-        path = f"repos/{REPOSITORY}/environments/{quote(stage)}/deployment-branch-policies"
-        rows = job.gh("api", path, default={}).get("branch_policies", [])
-        if [(row["name"], row.get("type")) for row in rows] != [(BRANCH, "branch")]:
-            texts.append(f"the environment {stage} does not allow deployments from the branch {BRANCH} alone")
+        rows = job.get(f"environments/{quote(stage)}/deployment-branch-policies", default={}).get("branch_policies", [])
+        if [(row["name"], row.get("type")) for row in rows] != [(job.BRANCH, "branch")]:
+            job.warn(f"see the set-up: the environment {stage} allows not only deployments from {job.BRANCH}")
     for name in (place, f"{place}-head") if kind == "git" else ():
-        rules = job.gh("api", f"repos/{REPOSITORY}/rules/branches/{quote(name, safe='')}", default=[])
-        if lacking := RULES - {rule["type"] for rule in rules}:
-            texts.append(f"no ruleset restricts {', '.join(sorted(lacking))} of the branch {name}")
-    sys.stdout.write("".join(f"::warning::{visible(text)}: see the set-up\n" for text in texts))
+        rules = job.get(f"rules/branches/{quote(name, safe='')}", default=[])
+        if lacking := {"creation", "update", "deletion", "non_fast_forward"} - {rule["type"] for rule in rules}:
+            job.warn(f"see the set-up: no ruleset restricts {', '.join(sorted(lacking))} of the branch {name}")
 
 
 if __name__ == "__main__":
-    {"review": review, "comment": comment, "decide": decide, "tip": tip, "missing": missing}[sys.argv[1]]()
+    {"run": run, "review": review, "comment": comment, "decide": decide, "tip": tip, "missing": missing}[sys.argv[1]]()
