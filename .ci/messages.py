@@ -1,6 +1,7 @@
 """Print every message and every help text of the program from its source, to be read as one list.
 
-A line has the file, the line, the name of the message or command, and its text; an expression in it is in braces.
+A line has the file, the name of the message or command, and its text; an expression in it is in braces. The lines are
+in the order of the source and have no numbers, so that two lists can be compared.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ CALLS = {"Message": "message", "step": "step", "Step": "step", "Todo": "step", "
 HELP = ("help", "short_help", "epilog")
 
 
-def texts(package: Path = PACKAGE) -> Iterator[tuple[str, int, str, str]]:
-    """Yield file, line, kind and text of each, in the order of the source."""
+def texts(package: Path = PACKAGE) -> list[tuple[str, int, str, str]]:
+    """Return file, line, kind and text of each, in the order of the source."""
+    found: list[tuple[str, int, str, str]] = []
     for path in sorted(package.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            for line, kind, text in _of(node):
-                yield path.relative_to(package.parent).as_posix(), line, kind, text
+            found += [(path.relative_to(package.parent).as_posix(), *text) for text in _of(node)]
+    return sorted(found)
 
 
 def _of(node: ast.AST) -> Iterator[tuple[int, str, str]]:
@@ -55,5 +57,5 @@ def _text(node: ast.expr) -> str:
 
 
 if __name__ == "__main__":
-    for file, line, kind, text in texts():
-        print(f"{file}:{line} [{kind}] {text}")  # noqa: T201 - it is what this is for
+    for file, _, kind, text in texts():
+        print(f"{file} [{kind}] {text}")  # noqa: T201 - it is what this is for

@@ -7,6 +7,7 @@ import signal
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +20,12 @@ _KEPT = ("RECONCILER_TEST_COMPONENTS", "RECONCILER_TEST_PATH")
 
 
 def pytest_configure() -> None:
-    """Have SIGINT and SIGHUP end what tests start, also where a shell or nohup has them ignored."""
+    """Have SIGINT and SIGHUP end what tests start, also where a shell or nohup has them ignored.
+
+    A property has no bound of time for an example, which a loaded machine would pass.
+    """
+    settings.register_profile("any load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("any load")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN or "PYTEST_XDIST_WORKER" in os.environ:

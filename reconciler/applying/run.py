@@ -61,7 +61,7 @@ def begin(plan: Plan, reading: Reading, ports: Ports, limits: Limits) -> Run:
     """
     now = unless_interrupted(ports.read, ports.inbox.interrupted, 0.0)
     if not now.record.contains(reading.record.head):
-        what = "the record no longer contains what the plan was made on; nothing was sent"
+        what = "the record no longer contains the entries that the plan is based on; nothing was sent"
         raise Refused(Message("record-replaced", what, now.standing.place))
     context = Context(
         plan=plan,
@@ -95,7 +95,7 @@ def conclude(run: Run, ports: Ports) -> Applied:
         addresses = {result.address for result in results}
         results = completed(results, left, record, under_way(left, addresses, (), wall))
         verdict = verdict_of(results, left, open_attempts)
-        messages += closed_gates(left) if results else ()
+        messages += closed_gates(left)
     if run.failure:
         messages.append(Message("apply-failed", f"the apply stopped with {run.failure}; please report this"))
     if run.creates.lost_response:

@@ -85,9 +85,15 @@ def completed(
 
 
 def verdict_of(results: Sequence[Result], left: Plan, attempts: Sequence[Attempt]) -> Verdict:
-    """Return the verdict on the results, what is `left` to do, and the `attempts` that are unresolved."""
-    if attempts or any(result.outcome is Done.UNKNOWN or not result.recorded for result in results):
+    """Return the verdict on the results, what is `left` to do, and the `attempts` that are unresolved.
+
+    Behind a closed gate nothing to do is a failure too: what exists is not known.
+    """
+    unresolved_left = any(change.block is Block.UNRESOLVED for change in left.changes)
+    if attempts or unresolved_left or any(result.outcome is Done.UNKNOWN or not result.recorded for result in results):
         return Verdict.UNRESOLVED
+    if left.gates and not results:
+        return Verdict.FAILED
     unfinished = {change.address for change in left.changes}
     patient = _patient(left.changes)
     return Verdict.FAILED if any(_failed(result, unfinished, patient) for result in results) else Verdict.DONE

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.option("--max-creates", metavar="N", type=click.IntRange(min=0), help="Refuse a plan with more creates.")
 @allow_empty_option
 @click.option("--allow-plaintext-responses", is_flag=True, help="Allow unencrypted responses on a temporary disk.")
-@click.option("--pinned", is_flag=True, help="Refuse service addresses and recipients that stand in config/ alone.")
+@click.option("--pinned", is_flag=True, help="Refuse service addresses and recipients that only config/ sets.")
 @format_option("json", "markdown")
 def apply(
     invocation: Invocation,
@@ -57,7 +57,7 @@ def apply(
     saved = load_plan(plan_file) if plan_file else None
     planned = make_plan(project, patterns or (saved.selection if saved else ()), allow_empty=allow_empty)
     if has_work(planned.plan):  # an apply that is run again has nothing to send, so there is nothing to approve
-        for digest in filter(None, (expect_digest, saved.digest if saved else "")):
+        for digest in (*filter(None, [expect_digest]), *([saved.digest] if saved else [])):
             refuse_changed(planned.plan, digest, saved)
     operation.refuse_too_many(planned.plan, max_creates)
     if pinned:

@@ -27,24 +27,20 @@ class Invocation:
 
     @cached_property
     def terminal(self) -> Terminal:
-        """The streams, as the flags say."""
-        from reconciler.cli.terminal import Terminal  # noqa: PLC0415 - nothing that --help needs
-
-        return Terminal(self.flags, self.words)
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """The flags to insert into commands that are shown, so that they concern the same project.
+        """The streams, as the flags say; commands that are shown have the flags that name the same project.
 
         A place that holds a password is left out: the command takes it from RECONCILER_STATE, as it should.
         """
+        from reconciler.cli.terminal import Terminal  # noqa: PLC0415 - nothing that --help needs
+
         given = [(name, str(self.flags[name])) for name in _PLACES if name in self.flags]
-        return tuple(
+        words = tuple(
             word
             for name, value in given
             if name != "state" or not _holds_password(value)
             for word in (f"--{name.replace('_', '-')}", value)
         )
+        return Terminal(self.flags, words)
 
     @cached_property
     def project(self) -> Project:
@@ -57,17 +53,13 @@ class Invocation:
         sources = Sources.load(os.environ, Path.cwd())
         hide_secrets()
 
-        def setting(name: str) -> str | None:
-            return self.flags.get(name) or sources.get(f"RECONCILER_{name.upper()}")
-
-        flags = Flags(
-            setting("config"),
-            setting("state"),
-            setting("cache_dir"),
-            _number("timeout", setting("timeout") or "30", float, _MOST_SECONDS),
-            _number("parallelism", setting("parallelism") or "4", int, _MOST_CREATES),
-        )
-        return Project(flags, sources)
+        names = (*_PLACES, "timeout", "parallelism")
+        given: dict[str, Any] = {
+            name: self.flags.get(name) or sources.get(f"RECONCILER_{name.upper()}") for name in names
+        }
+        given["timeout"] = _number("timeout", given["timeout"] or "30", float, _MOST_SECONDS)
+        given["parallelism"] = _number("parallelism", given["parallelism"] or "4", int, _MOST_CREATES)
+        return Project(Flags(**given), sources)
 
 
 def _number(name: str, text: str, kind: Callable[[str], Any], most: float) -> Any:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from contextlib import suppress
-from functools import update_wrapper
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Entry = tuple[str, str]
 """The module of a command within this package with the name it has there ("plan:plan"), and its line in the help."""
+_EMPTY_OPTION = re.compile(r"--[^=]*=")
 
 
 class Context(click.Context):
@@ -41,7 +42,9 @@ class Group(click.Group):
         self.entries = {command: entry for section in sections.values() for command, entry in section.items()}
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Show the help as an error if there is no command."""
+        """Show the help as an error if there is no command; refuse empty values, which shell variables may leave."""
+        if any(not word or _EMPTY_OPTION.fullmatch(word) for word in args):
+            raise click.UsageError("an option or argument is empty", ctx)
         if not args and not ctx.resilient_parsing:
             with suppress(OSError):
                 click.echo(ctx.get_help(), err=True)
@@ -101,6 +104,10 @@ class Command(click.Command):
         self.params += GLOBALS
         self.examples = examples
 
+    def invoke(self, ctx: click.Context) -> Any:
+        assert self.callback is not None  # noqa: S101 - each command is a function
+        return ctx.invoke(self.callback, ctx.ensure_object(Invocation), **ctx.params)
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         _write_options(self, ctx, formatter, with_globals=False)
         with formatter.section("Examples"):
@@ -122,11 +129,4 @@ def _write_options(
 
 def command(name: str, *examples: str) -> Callable[[Callable[..., int | None]], Command]:
     """Make a function a command; its first argument is the invocation, and it returns the exit code, None for 0."""
-
-    def decorate(function: Callable[..., int | None]) -> Command:
-        def call(*args: Any, **options: Any) -> int | None:
-            return function(click.get_current_context().ensure_object(Invocation), *args, **options)
-
-        return click.command(name, cls=Command, examples=examples)(update_wrapper(call, function))
-
-    return decorate
+    return click.command(name, cls=Command, examples=examples)

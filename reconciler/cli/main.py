@@ -49,8 +49,8 @@ STATE = Group(
         },
         "Begin, move and repair": {
             "init": ("state:init", "Begin the record."),
-            "complete": ("state:complete", "Say that what exists is recorded, and allow creates."),
-            "accept-loss": ("state:accept_loss", "Go on with what is left of the record."),
+            "complete": ("state:complete", "Declare the record complete, and allow creates."),
+            "accept-loss": ("state:accept_loss", "Continue with what is left of the record."),
             "recover": ("state:recover", "Merge facts that the record does not have."),
             "copy": ("state:copy", "Move the record to another place."),
         },
@@ -92,7 +92,7 @@ SANDBOX = Group(
         }
     },
     short_help="Run a local sandbox of the service.",
-    help="Run the service itself, on loopback, and play its operator.",
+    help="Run a local sandbox of the service, and act as its operator.",
 )
 
 cli = Group(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.argument("directory", metavar="[DIR]", default=".", type=click.Path(path_type=Path))
 @click.option("--region", "regions", multiple=True, metavar="R", help="A region that you use. Repeatable.")
 @click.option("--environment", "environments", multiple=True, metavar="E", help="An environment. Repeatable.")
-@click.option("--age-key", is_flag=True, help="Also make an age key pair, which create responses are encrypted to.")
+@click.option("--age-key", is_flag=True, help="Also create an age key pair: create responses are encrypted to it.")
 @click.option("--github", is_flag=True, help="Also write a workflow for GitHub Actions.")
 def init(
     invocation: Invocation,
@@ -30,7 +30,7 @@ def init(
 ) -> None:
     """Write the files of a new project.
 
-    In a project that exists, --age-key and --github add what is missing and touch nothing else. --state names the place
+    In an existing project, --age-key and --github add what is missing and touch nothing else. --state names the place
     of the record; by default a branch in a git work tree with a remote, else a file.
     """
     from reconciler.cli.terminal import has_terminal, line  # noqa: PLC0415 - not for --help

@@ -23,8 +23,16 @@ if TYPE_CHECKING:
 @click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="Port; 0 picks a free one.  [0]")
 @click.option("--record", metavar="FILE", type=click.Path(path_type=Path), help="Append notifications to FILE.")
 @click.option("--fail-first", metavar="N", type=click.IntRange(0), default=0, help="Answer the first N with 503.  [0]")
-@click.option("--respond", metavar="STATUS", type=click.IntRange(200, 599), default=200, help="Answer so.  [200]")
-@click.option("--delay", metavar="SECONDS", type=click.FloatRange(0, 3600), default=0.0, help="Wait first.  [0]")
+@click.option(
+    "--respond", metavar="STATUS", type=click.IntRange(200, 599), default=200, help="Status to answer with.  [200]"
+)
+@click.option(
+    "--delay",
+    metavar="SECONDS",
+    type=click.FloatRange(0, 3600),
+    default=0.0,
+    help="Wait this long before each answer.  [0]",
+)
 @click.option("--verify", is_flag=True, help="Check signatures as `verification:` in config/ says.")
 @identity_option
 def listen(

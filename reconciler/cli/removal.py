@@ -29,7 +29,7 @@ def list_(invocation: Invocation, patterns: tuple[str, ...], form: str) -> None:
     from reconciler.reports.plan import surplus_messages  # noqa: PLC0415 - likewise
     from reconciler.reports.status import removals_document  # noqa: PLC0415 - likewise
 
-    known = status_of(invocation.project, patterns)
+    known = status_of(invocation.project, patterns, current=True)
     removals = removals_of(known)
     surplus = [message for message in surplus_messages(known.plan) if message.steps]  # the others are in a letter
     invocation.terminal.report(lambda: removals_document(removals, surplus), lambda: removals_json(removals), form)

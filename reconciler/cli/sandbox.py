@@ -23,9 +23,11 @@ _url_option = click.option("--url", metavar="URL", default="", help="URL of the 
     "reconciler sandbox serve --fault reset-after=0.1 --seed 7",
 )
 @click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="Port; 0 picks a free one.  [0]")
-@click.option("--data", metavar="DIR", type=click.Path(path_type=Path), help="Remember across restarts, in DIR.")
+@click.option("--data", metavar="DIR", type=click.Path(path_type=Path), help="Keep everything in DIR, across restarts.")
 @click.option("--env-file", metavar="FILE", type=click.Path(path_type=Path), help="Also write the variables to FILE.")
-@click.option("--retry-interval", metavar="SECONDS", type=float, default=15.0, help="Between deliveries.  [15]")
+@click.option(
+    "--retry-interval", metavar="SECONDS", type=float, default=15.0, help="Time between delivery attempts.  [15]"
+)
 @click.option("--fault", "faults", metavar="NAME=PROBABILITY", multiple=True, help="A fault to inject. Repeatable.")
 @click.option("--seed", metavar="N", type=int, help="Repeat the faults of an earlier run.")
 def serve(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.cli.lazy import command
-from reconciler.cli.options import attempts_option, codes_option, format_option
+from reconciler.cli.options import attempts_option, format_option
 from reconciler.cli.stating import Consent, consent_options, is_agreed, say
 from reconciler.cli.terminal import has_terminal, says_yes
 
@@ -66,9 +66,11 @@ def verify(invocation: Invocation) -> None:
     "reconciler state import usa/staging/old --url https://x.test/h --code LOA10013",
 )
 @click.argument("where", metavar="ADDRESS|PATTERN")
-@click.option("--attempt", metavar="ID", default="", help="The id in its URL, for a URL with {attempt}.")
+@click.option(
+    "--attempt", metavar="ID", default="", help="The id in its URL, or any new one: it is none of those recorded."
+)
 @click.option("--url", metavar="URL", default="", help="The URL that it delivers to, if not the desired one.")
-@codes_option
+@click.option("--code", "codes", metavar="CODE", multiple=True, help="A code of it, if not those desired. Repeatable.")
 @consent_options
 def import_(
     invocation: Invocation, where: str, attempt: str, url: str, codes: tuple[str, ...], **consent: object
@@ -79,8 +81,6 @@ def import_(
     """
     from reconciler.record.statements import Import  # noqa: PLC0415 - not for --help
 
-    if attempt and url:
-        raise click.UsageError("use either --attempt or --url")
     say(invocation, Import(where, attempt, url, codes), Consent(**consent))  # type: ignore[arg-type]
 
 
@@ -100,7 +100,7 @@ def resolve(
     force: bool,
     **consent: object,
 ) -> None:
-    """Settle unknown outcomes, once you know them from the operator.
+    """Settle unknown outcomes, once the operator has told you.
 
     After a wrong --not-created the next apply creates the subscription a second time: you can neither detect nor undo
     that.
@@ -129,8 +129,8 @@ def mv(invocation: Invocation, source: str, to: str, **consent: object) -> None:
 def rebind(invocation: Invocation, target: str, **consent: object) -> None:
     """Point a target at the service and account in the current settings.
 
-    It says that they are the ones it was bound to before: what is recorded at either is in force at both. Another
-    service is another target.
+    You say that they are the ones it was bound to before: what is recorded at either is in force at both. Another
+    service needs a target of its own.
     """
     from reconciler.record.statements import Rebind  # noqa: PLC0415 - not for --help
 
@@ -177,9 +177,10 @@ def init(invocation: Invocation, complete: bool, **consent: object) -> None:
 @click.option("--loss", "losses", multiple=True, metavar="ID", help="Only this loss. Repeatable.")
 @consent_options
 def complete(invocation: Invocation, losses: tuple[str, ...], **consent: object) -> None:
-    """Say that what exists is recorded, no more and no less, and allow creates.
+    """Declare the record complete, and allow creates.
 
-    It also says that no other record of these services is in use. It ends the losses that it shows.
+    You say that what exists at the services is recorded, no more and no less, and that no other record of them is in
+    use. It ends the losses that it shows.
     """
     from reconciler.record.statements import Complete  # noqa: PLC0415 - not for --help
 
@@ -189,7 +190,7 @@ def complete(invocation: Invocation, losses: tuple[str, ...], **consent: object)
 @command("accept-loss", "reconciler state accept-loss --yes")
 @consent_options
 def accept_loss(invocation: Invocation, **consent: object) -> None:
-    """Go on with what is left of the record, if the rest is lost for good.
+    """Continue with what is left of the record, if the rest is lost for good.
 
     Nothing is created until you have recorded what exists (`state import`, `state recover`) and run `state complete`.
     """

@@ -35,12 +35,18 @@ def status(invocation: Invocation, patterns: tuple[str, ...], form: str, detaile
     return code_of(verdict_of_status(known)) if detailed_exitcode else 0
 
 
-def status_of(project: Project, patterns: tuple[str, ...]) -> Status:
-    """Return the status of the selected targets, with the plan that is left for them. Raises ReconcilerError."""
-    from reconciler.operations.plan import make_plan  # noqa: PLC0415 - not for --help
+def status_of(project: Project, patterns: tuple[str, ...], *, current: bool = False) -> Status:
+    """Return the status of the selected targets, with the plan that is left for them. Raises ReconcilerError.
+
+    With `current`, that is Refused for a record that is not the one to go by.
+    """
+    from reconciler.errors import Refused  # noqa: PLC0415 - not for --help
+    from reconciler.operations.plan import make_plan  # noqa: PLC0415 - likewise
     from reconciler.planning.status import status as status_now  # noqa: PLC0415 - likewise
 
     planned = make_plan(project, patterns, allow_empty=True)
+    if current and not planned.reading.standing.first_gate_open:
+        raise Refused(*planned.plan.gates)
     return status_now(project.desired, planned.reading.record, planned.plan, project.now())
 
 
@@ -53,25 +59,31 @@ def status_of(project: Project, patterns: tuple[str, ...]) -> Status:
 @click.argument("b", metavar="B")
 @click.option("--gate", is_flag=True, help="Check that all that B desires is in force in A.")
 @click.option("--proven", is_flag=True, help="Check that all that B desires was observed delivering in A.")
-@click.option("--soak", metavar="DURATION", default="", help="For that long, such as 36h or 7d; with --proven.")
+@click.option(
+    "--soak", metavar="DURATION", default="", help="With --proven: for at least this long, such as 36h or 7d."
+)
 @format_option("json", "markdown")
 def parity(invocation: Invocation, a: str, b: str, gate: bool, proven: bool, soak: str, form: str) -> int:
     """Compare two targets, or each pair of two patterns that differ in one segment.
 
     Compares names, event codes, URLs as written before substitution, and what is in force; exits with 2 if they differ.
     """
-    from reconciler.planning.parity import parity as compare  # noqa: PLC0415 - not for --help
+    from msgspec.structs import replace  # noqa: PLC0415 - not for --help
+
+    from reconciler.planning.parity import parity as compare  # noqa: PLC0415 - likewise
+    from reconciler.record.gates import obstacle_messages  # noqa: PLC0415 - likewise
     from reconciler.reports.json import parity_json  # noqa: PLC0415 - likewise
     from reconciler.reports.status import parity_document  # noqa: PLC0415 - likewise
 
     if soak and not proven:
         raise click.UsageError("--soak requires --proven")
     seconds, project = _seconds(soak) if soak else None, invocation.project
-    record = project.journal.read().record
+    reading = project.journal.read()
     moment, accounts = project.now(), project.accounts()
     pairs = compare(
-        project.desired, record, a, b, now=moment, gate=gate, proven=proven, soak=seconds, accounts=accounts
+        project.desired, reading.record, a, b, now=moment, gate=gate, proven=proven, soak=seconds, accounts=accounts
     )
+    pairs = replace(pairs, gates=obstacle_messages(reading.record, reading.standing, project.journal.expected))
     invocation.terminal.report(lambda: parity_document(pairs), lambda: parity_json(pairs), form)
     return 0 if pairs.in_line else 2
 

@@ -44,19 +44,11 @@ class Terminal:
     def __init__(self, flags: Mapping[str, Any], words: tuple[str, ...] = ()) -> None:
         self.flags = flags
         self.words = words
+        self.is_quiet = bool(flags.get("quiet"))
+        self.is_verbose = bool(flags.get("verbose"))
         self.has_live_line = False
         self.reader_has_left = False
         self._is_done = False
-
-    @property
-    def is_quiet(self) -> bool:
-        """True if only errors go to stderr."""
-        return bool(self.flags.get("quiet"))
-
-    @property
-    def is_verbose(self) -> bool:
-        """True if more is asked for."""
-        return bool(self.flags.get("verbose"))
 
     def report(self, document: Callable[[], Document], values: Callable[[], Any], form: str) -> None:
         """Print a report to stdout as `form` says: its document, or `values` as JSON."""

@@ -102,18 +102,18 @@ def remove(node: Node, mistakes: Mistakes, prefix: str = _ANY_TARGET) -> None:
     stays. `prefix` begins the names of the variables to use instead.
     """
     if isinstance(node, ListNode):
-        for item in node.items:
+        for item in node.value:
             if type(item) is not Scalar or "@" in item.value:
                 remove(item, mistakes, prefix)
     elif isinstance(node, Scalar) and re.search(_USER_INFO, node.value):
         mistakes.add(USER_INFO.name, node, "the value " + USER_INFO.what, USER_INFO.remedy)
     elif isinstance(node, MapNode):
-        for name, member in [*node.members.items()]:
+        for name, member in [*node.value.items()]:
             if isinstance(member.value, MapNode):
                 is_target = "/" in name and TARGET.fullmatch(name)
                 remove(member.value, mistakes, TargetName(name).variable_prefix if is_target else prefix)
             elif _is_refused(member, mistakes, prefix):
-                del node.members[name]
+                del node.value[name]
 
 
 def _is_refused(member: Member, mistakes: Mistakes, prefix: str) -> bool:

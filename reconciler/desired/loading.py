@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from reconciler.desired import credentials, files, merging, nodes, sections, targets
+from reconciler.desired import credentials, files, merging, nodes, reading, sections, targets
+from reconciler.desired.fields import PARITY, RECIPIENTS, RECORD, STATE, VERIFICATION
 from reconciler.desired.mistakes import Mistakes, position
 from reconciler.errors import ConfigError
 from reconciler.model.desired import Desired
@@ -40,7 +41,25 @@ def load_sound(config: Path, lookup: Lookup = lambda _name: None) -> tuple[Desir
     if any(secret.encode() in file.data for secret in secrets for file in contents):  # read them again without these
         mistakes = Mistakes()
         gathered = sections.gather(_roots(files.read(config, mistakes), secrets, mistakes), mistakes)
-    desired = _judge(gathered, lookup, mistakes)
+    declared = targets.read(gathered.targets, lookup, mistakes)
+    subscriptions = merging.merge(gathered.patterns, declared, mistakes)
+    merging.refuse_overlaps(subscriptions.values(), declared, mistakes)
+    given = {name: member.value for name, member in gathered.single.items()}
+    state, record = (
+        reading.scalar(given[field.name], field, mistakes) if field.name in given else "" for field in (STATE, RECORD)
+    )
+    signed, parity = given.get(VERIFICATION.name), given.get(PARITY.name)
+    desired = Desired(
+        targets={name: target.target for name, target in declared.items() if target.target is not None},
+        subscriptions=subscriptions,
+        state=state or "",
+        record=record or "",
+        recipients=sections.read_recipients(given.get(RECIPIENTS.name), lookup, mistakes),
+        verification=None if signed is None else sections.read_verification(signed, mistakes),
+        parity_ignore=() if parity is None else sections.read_parity(parity, mistakes),
+        warnings=tuple(sorted(mistakes.warnings, key=position)),
+        unread=tuple(sorted(mistakes.unread, key=position)),
+    )
     if not mistakes.found:
         return desired, None
     every = desired.subscriptions.items()
@@ -55,21 +74,3 @@ def _roots(contents: Iterable[files.File], secrets: Mapping[str, str], mistakes:
         if root is not None:
             credentials.remove(root, mistakes)
             yield root
-
-
-def _judge(gathered: sections.Sections, lookup: Lookup, mistakes: Mistakes) -> Desired:
-    declared = targets.read(gathered.targets, lookup, mistakes)
-    subscriptions = merging.merge(gathered.patterns, declared, mistakes)
-    merging.check(subscriptions.values(), declared, mistakes)
-    state, record = sections.read_state(gathered.single, mistakes)
-    return Desired(
-        targets={name: target.target for name, target in declared.items() if target.target is not None},
-        subscriptions=subscriptions,
-        state=state,
-        record=record,
-        recipients=sections.read_recipients(gathered.single, lookup, mistakes),
-        verification=sections.read_verification(gathered.single, mistakes),
-        parity_ignore=sections.read_parity(gathered.single, mistakes),
-        warnings=tuple(sorted(mistakes.warnings, key=position)),
-        unread=tuple(sorted(mistakes.unread, key=position)),
-    )

@@ -41,7 +41,8 @@ def merge(
     """Return the subscriptions wanted on every target, sorted by address."""
     layers = {name: read(pattern, mistakes) for name, pattern in patterns.items()}
     unmatched = patterns.keys() - {match for target in targets for match in _patterns_of(target)}
-    _refuse_undeclared(unmatched, patterns, targets, mistakes)
+    if unmatched and not mistakes.hidden:
+        _refuse_undeclared(unmatched, patterns, targets, mistakes)
     lost = {name: patch for pattern in unmatched for name, patch in layers[pattern].items()}
     for url in [patch.url for pattern in unmatched for patch in layers[pattern].values() if patch.url]:
         if url.sound and "{" not in url.value:  # no target is there to substitute variables
@@ -53,7 +54,8 @@ def merge(
         usable = {name: value for name, value in (given or {}).items() if value is not None}
         unusable = None if given is None else given.keys() - usable
         subscriptions = _Merger(target, usable, unusable, mistakes, lost.keys(), hosts).merge(layers)
-        _refuse_retry(target, declared, subscriptions, mistakes)
+        if declared.unknown is not None and declared.target is not None and declared.target.unknown is Unknown.RETRY:
+            _refuse_retry(target, declared.unknown, subscriptions, mistakes)
         wanted += subscriptions
         if len(wanted) > LIMIT:
             largest = max(patterns.values(), key=lambda pattern: len(pattern.members))
@@ -70,8 +72,6 @@ def _refuse_undeclared(
     targets: Mapping[TargetName, Declared],
     mistakes: Mistakes,
 ) -> None:
-    if mistakes.hidden:
-        return
     remedy = f"declare it under `targets:`; declared targets: {listed(targets)}"
     for name in unmatched:
         what = f"{name} matches no declared target" if "*" in name else f"target {name} is not declared"
@@ -92,17 +92,13 @@ def _patterns_of(target: TargetName) -> tuple[str, str, str, str]:
     return "*/*", f"{target.region}/*", f"*/{target.environment}", target
 
 
-def _refuse_retry(
-    target: TargetName, declared: Declared, subscriptions: Iterable[Subscription], mistakes: Mistakes
-) -> None:
+def _refuse_retry(target: TargetName, node: Node, subscriptions: Iterable[Subscription], mistakes: Mistakes) -> None:
     """Report `unknown: retry` on a target with a URL that is the same for every attempt."""
-    if declared.target is None or declared.target.unknown is not Unknown.RETRY or declared.unknown is None:
-        return
     fixed = [each.address for each in subscriptions if not has_attempt(each.template) and NOWHERE not in each.template]
     if fixed:
         what = f"unknown: retry needs {ATTEMPT} in every webhook URL of {target}; without it: {listed(fixed)}"
         remedy = f"add {ATTEMPT} to the path or the query of these URLs, or write wait"
-        mistakes.add("retry-without-attempt", declared.unknown, what, remedy)
+        mistakes.add("retry-without-attempt", node, what, remedy)
 
 
 class _Merger(Struct):
@@ -122,7 +118,10 @@ class _Merger(Struct):
     def merge(self, layers: Mapping[str, Layer]) -> list[Subscription]:
         general, of_region, of_environment, particular = (layers.get(name, {}) for name in _patterns_of(self.target))
         merged = dict(general)
-        for layer in (self._agreed(of_region, of_environment), particular):
+        between = of_region or of_environment
+        if of_region and of_environment:
+            between = self._agreed(of_region, of_environment)
+        for layer in (between, particular):
             for name, patch in layer.items():
                 merged[name] = patch.over(merged[name]) if name in merged else patch
         wanted = (self._complete(name, patch) for name, patch in merged.items() if patch.wanted)
@@ -204,7 +203,9 @@ class _Merger(Struct):
 _Conflict = tuple[Subscription, Subscription, list[str]]
 
 
-def check(subscriptions: Iterable[Subscription], declared: Mapping[TargetName, Declared], mistakes: Mistakes) -> None:
+def refuse_overlaps(
+    subscriptions: Iterable[Subscription], declared: Mapping[TargetName, Declared], mistakes: Mistakes
+) -> None:
     """Report each pair of subscriptions of one service that may not share a code, at the place of the later one.
 
     If a variable overrides a `base_url`, it may have made one service of two, so the message names it.

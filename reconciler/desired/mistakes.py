@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from reconciler.errors import Message, Place, Step
 
@@ -45,21 +45,20 @@ def position(message: Message) -> tuple[Place, str]:
     return message.place or Place("", 0, 0), message.what
 
 
-class Mistakes:
+class Mistakes(Struct):
     """Mistakes and warnings. Of very many in one file, `found` has some; `count` counts all. `unread` are warnings too.
 
     `hidden` is true if something could not be read, a file or a section, so that nothing follows from what is missing:
     a target may be declared in the file that could not be read.
     """
 
-    def __init__(self) -> None:
-        self.found: set[Message] = set()
-        self.warnings: set[Message] = set()
-        self.unread: set[Message] = set()
-        self.hidden = False
-        self._places: set[Place] = set()
-        self._known: set[tuple[Place, str]] = set()
-        self._in_file: Counter[str] = Counter()
+    found: set[Message] = field(default_factory=set)
+    warnings: set[Message] = field(default_factory=set)
+    unread: set[Message] = field(default_factory=set)
+    hidden: bool = False
+    _places: set[Place] = field(default_factory=set)
+    _known: set[tuple[Place, str]] = field(default_factory=set)
+    _in_file: Counter[str] = field(default_factory=Counter)
 
     def add(self, name: str, at: Place | Positioned, what: str, *remedy: str | Step, once: str = "") -> None:
         """Add a mistake, unless it is known there; `once` identifies it there whatever target it is found for.

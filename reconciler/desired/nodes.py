@@ -11,6 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, cast
 
 import yaml
+from msgspec import Struct, field
 from yaml import AliasEvent, Event, MappingEndEvent, MappingStartEvent, MarkedYAMLError, ScalarEvent, SequenceEndEvent
 
 from reconciler.desired.files import File, place_after
@@ -49,13 +50,13 @@ class Member(Positioned, gc=False):
 class MapNode(Positioned, gc=False):
     """A mapping, by its keys."""
 
-    members: dict[str, Member]
+    value: dict[str, Member]
 
 
 class ListNode(Positioned, gc=False):
     """A list."""
 
-    items: list[Node]
+    value: list[Node]
 
 
 class Broken(Positioned, gc=False):
@@ -90,26 +91,24 @@ def build(file: File, mistakes: Mistakes) -> Node | None:
     return None
 
 
-class _Builder:
-    """One file while it is being read."""
+class _Builder(Struct):
+    """One file while it is being read. `keys` has each key once: the names of fields are repeated in every mapping."""
 
-    def __init__(self, file: str, next_event: Callable[[], Event], mistakes: Mistakes) -> None:
-        self._file = file
-        self._next = next_event
-        self._mistakes = mistakes
-        self._keys: dict[str, str] = {}
-        """Each key, kept once: the names of fields are repeated in every mapping."""
+    file: str
+    next: Callable[[], Event]
+    mistakes: Mistakes
+    keys: dict[str, str] = field(default_factory=dict)
 
     def document(self) -> Node | None:
         root = None
-        self._next()
-        if type(event := self._next()) is yaml.DocumentStartEvent:
-            root = self._node(self._next(), 1)
-            self._next()
-            event = self._next()
+        self.next()
+        if type(event := self.next()) is yaml.DocumentStartEvent:
+            root = self._node(self.next(), 1)
+            self.next()
+            event = self.next()
         if type(event) is not yaml.StreamEndEvent:
             what = "more than one YAML document"
-            self._mistakes.hide("yaml-documents", self._at(event), what, "move this document to its own file")
+            self.mistakes.hide("yaml-documents", self._at(event), what, "move this document to its own file")
         return root
 
     def _node(self, event: Event, depth: int) -> Node:
@@ -117,12 +116,14 @@ class _Builder:
         if type(event) is ScalarEvent:
             if event.anchor or event.tag:
                 self._refuse_properties(event)
-            return Scalar(self._file, mark.line, mark.column, event.value, not event.style)
-        at = Positioned(self._file, mark.line, mark.column)
+            return Scalar(self.file, mark.line, mark.column, event.value, not event.style)
+        at = Positioned(self.file, mark.line, mark.column)
         if type(event) is AliasEvent:
-            self._mistakes.add("yaml-alias", at, "YAML aliases are not supported", "repeat the value")
+            self.mistakes.add("yaml-alias", at, "YAML aliases are not supported", "repeat the value")
             return Broken(at.file, at.line, at.column)
-        self._refuse_properties(cast("CollectionStartEvent", event))
+        opening = cast("CollectionStartEvent", event)
+        if opening.anchor or opening.tag:
+            self._refuse_properties(opening)
         if depth > DEPTH_LIMIT:
             raise _TooDeep(at)
         if type(event) is MappingStartEvent:
@@ -131,37 +132,37 @@ class _Builder:
 
     def _members(self, depth: int) -> dict[str, Member]:
         members: dict[str, Member] = {}
-        file, node, next_event, keys = self._file, self._node, self._next, self._keys
+        file, node, next_event, keys = self.file, self._node, self.next, self.keys
         while type(event := next_event()) is not MappingEndEvent:
             mark: Mark = event.start_mark  # type: ignore[assignment]
             if type(event) is not ScalarEvent or event.anchor or event.tag:
                 key = node(event, depth)
                 if isinstance(key, (MapNode, ListNode)):
                     what = "expected a text key"
-                    self._mistakes.add("key-not-text", key, what, "quote a key that contains { or [")
+                    self.mistakes.add("key-not-text", key, what, "quote a key that contains { or [")
             value = node(next_event(), depth)
             if type(event) is ScalarEvent:
                 name = keys.setdefault(event.value, event.value)
                 member = Member(file, mark.line, mark.column, name, value)
                 if (first := members.setdefault(name, member)) is not member:
-                    refuse_duplicate(member, first, self._mistakes)
+                    refuse_duplicate(member, first, self.mistakes)
         return members
 
     def _items(self, depth: int) -> list[Node]:
-        items, next_event = [], self._next
+        items, next_event = [], self.next
         while type(event := next_event()) is not SequenceEndEvent:
             items.append(self._node(event, depth))
         return items
 
     def _refuse_properties(self, event: ScalarEvent | CollectionStartEvent) -> None:
         if event.anchor:
-            self._mistakes.add("yaml-anchor", self._at(event), "YAML anchors are not supported", "repeat the value")
+            self.mistakes.add("yaml-anchor", self._at(event), "YAML anchors are not supported", "repeat the value")
         if event.tag:
-            self._mistakes.add("yaml-tag", self._at(event), "YAML tags are not supported", "remove the tag")
+            self.mistakes.add("yaml-tag", self._at(event), "YAML tags are not supported", "remove the tag")
 
     def _at(self, event: Event) -> Positioned:
         mark = cast("Mark", event.start_mark)
-        return Positioned(self._file, mark.line, mark.column)
+        return Positioned(self.file, mark.line, mark.column)
 
 
 def refuse_duplicate(member: Member, first: Member, mistakes: Mistakes) -> None:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from reconciler.desired import reading, urls
 from reconciler.desired.fields import CODE, EVENT_CODES, SUBSCRIPTION, VARIABLE, WEBHOOK_URL
 from reconciler.desired.mistakes import Mistakes, place, shown
-from reconciler.desired.nodes import MapNode, Member, Node, Scalar
+from reconciler.desired.nodes import ListNode, MapNode, Member, Node, Scalar
 from reconciler.model.url import ATTEMPT
 
 if TYPE_CHECKING:
@@ -73,12 +73,12 @@ def _patch(member: Member, mistakes: Mistakes) -> Patch:
         remedy = "to exclude the subscription here, write `null` in full"
         mistakes.add("empty-subscription", node, f"{member.key}: no value", remedy)
     else:
-        reading.members(node, member.key, mistakes)
+        reading.content(node, MapNode, member.key, mistakes)
     return Patch(member, codes=Given((), node, sound=False), url=Given("", node, sound=False))
 
 
 def _template(node: Node, mistakes: Mistakes) -> Given[str]:
-    template = reading.text(node, WEBHOOK_URL.name, mistakes)
+    template = reading.content(node, Scalar, WEBHOOK_URL.name, mistakes)
     if template is None:
         pass
     elif len(template) > urls.LENGTH_LIMIT:
@@ -101,7 +101,7 @@ def attempts(template: str) -> int:
 
 
 def _codes(node: Node, mistakes: Mistakes) -> Given[tuple[str, ...]]:
-    items = reading.items(node, EVENT_CODES.name, mistakes)
+    items = reading.content(node, ListNode, EVENT_CODES.name, mistakes)
     if items is None:
         return Given((), node, sound=False)
     values = [item.value for item in items if type(item) is Scalar]

@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
 from reconciler.desired.fields import Field, Shape
 from reconciler.desired.mistakes import Mistakes, listed, question, shown
 from reconciler.desired.nodes import Broken, ListNode, MapNode, Member, Node, Scalar
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
-_Kind = TypeVar("_Kind", Scalar, ListNode, MapNode)
+_Value = TypeVar("_Value")
+
 
 _NO_VALUE: Final = frozenset({"", "~", "null", "Null", "NULL"})
-_KINDS: Final = {
+_KINDS: Final[Mapping[type, tuple[str, str]]] = {
     Scalar: ("text", "write a single value; quote text that begins with { or ["),
     ListNode: ("a list", "write [one, two], or one `- ` line for each"),
     MapNode: ("a mapping", "write `key: value` lines, indented beneath it"),
 }
 
 
-def expect(node: Node, kind: type[_Kind], name: str, mistakes: Mistakes) -> _Kind | None:
-    """Return the node if it is of this kind, and a scalar as it was written: `no` and `0123` are text."""
-    if type(node) is kind and not is_empty(node):
-        return node
+class _Valued(Protocol[_Value]):
+    value: _Value
+
+
+def content(node: Node, kind: type[_Valued[_Value]], name: str, mistakes: Mistakes) -> _Value | None:
+    """Return the value of a node of this kind; that of a scalar as it was written: `no` and `0123` are text."""
+    if isinstance(node, kind) and not is_empty(node):
+        return cast("_Valued[_Value]", node).value
     expected, remedy = _KINDS[kind]
     if is_empty(node):
         what = f"{name}: expected {expected}, got no value"
@@ -33,24 +38,6 @@ def expect(node: Node, kind: type[_Kind], name: str, mistakes: Mistakes) -> _Kin
     elif not isinstance(node, Broken):
         mistakes.add("wrong-type", node, f"{name}: expected {expected}, got {_KINDS[type(node)][0]}", remedy)
     return None
-
-
-def text(node: Node, name: str, mistakes: Mistakes) -> str | None:
-    """Return the text of a scalar."""
-    scalar = expect(node, Scalar, name, mistakes)
-    return None if scalar is None else scalar.value
-
-
-def items(node: Node, name: str, mistakes: Mistakes) -> list[Node] | None:
-    """Return the elements of a list."""
-    listed = expect(node, ListNode, name, mistakes)
-    return None if listed is None else listed.items
-
-
-def members(node: Node, name: str, mistakes: Mistakes) -> dict[str, Member] | None:
-    """Return the members of a mapping."""
-    mapped = expect(node, MapNode, name, mistakes)
-    return None if mapped is None else mapped.members
 
 
 def is_named(rule: Field, member: Member, mistakes: Mistakes) -> bool:
@@ -66,7 +53,7 @@ def fields(node: Node, name: str, known: Collection[str], mistakes: Mistakes) ->
 
     A misspelt key counts as the one that it resembles, with a value that is reported already: nothing is missing.
     """
-    given = members(node, name, mistakes)
+    given = content(node, MapNode, name, mistakes)
     if given is None:
         return None
     values = {}
@@ -102,7 +89,7 @@ def mapping(node: Node, rule: Field, mistakes: Mistakes) -> dict[str, Any] | Non
 
 def scalar(node: Node, rule: Field, mistakes: Mistakes) -> Any:
     """Return a value that is text, one of several words, or a flag."""
-    value, is_flag = text(node, rule.name, mistakes), rule.shape is Shape.FLAG
+    value, is_flag = content(node, Scalar, rule.name, mistakes), rule.shape is Shape.FLAG
     if value is None:
         return None
     is_printable = " ".join(value.split()).isprintable()

@@ -17,14 +17,12 @@ from reconciler.desired.fields import (
     PATTERN,
     RECIPIENT,
     RECIPIENTS,
-    RECORD,
-    STATE,
     SUBSCRIPTIONS,
     TARGETS,
     VERIFICATION,
 )
 from reconciler.desired.mistakes import Mistakes, listed, place
-from reconciler.desired.nodes import Broken, MapNode, Member, Node, refuse_duplicate
+from reconciler.desired.nodes import Broken, ListNode, MapNode, Member, Node, Scalar, refuse_duplicate
 from reconciler.errors import Place
 from reconciler.model.desired import ParityException, Verification
 
@@ -61,7 +59,7 @@ def gather(roots: Iterable[Node], mistakes: Mistakes) -> Sections:
     sections = Sections()
     for root in roots:
         if isinstance(root, MapNode):
-            for name, member in root.members.items():
+            for name, member in root.value.items():
                 _add(name, member, sections, mistakes)
         elif not isinstance(root, Broken) and not reading.is_plain(root, ""):
             mistakes.hide("file-not-mapping", root, "expected a mapping", f"valid keys: {listed(FILE.known)}")
@@ -88,7 +86,7 @@ def _add(name: str, member: Member, sections: Sections, mistakes: Mistakes) -> N
 
 def _add_pattern(pattern: Pattern, member: Member, mistakes: Mistakes) -> None:
     pattern.keys.append(member)
-    for name, wanted in (reading.members(member.value, member.key, mistakes) or {}).items():
+    for name, wanted in (reading.content(member.value, MapNode, member.key, mistakes) or {}).items():
         if reading.is_named(PATTERN, wanted, mistakes):
             _put(pattern.members, name, wanted, mistakes)
         else:
@@ -97,7 +95,7 @@ def _add_pattern(pattern: Pattern, member: Member, mistakes: Mistakes) -> None:
 
 def _members(section: Member, mistakes: Mistakes) -> Members:
     """Return the members of a section; where it is no mapping, whatever it was meant to declare is hidden."""
-    members = reading.members(section.value, section.key, mistakes)
+    members = reading.content(section.value, MapNode, section.key, mistakes)
     mistakes.hidden |= members is None
     return members or {}
 
@@ -111,14 +109,7 @@ def _put(members: Members, name: str, member: Member, mistakes: Mistakes) -> Non
 RECIPIENTS_VARIABLE: Final = "RECONCILER_RECIPIENTS"
 
 
-def read_state(single: Members, mistakes: Mistakes) -> tuple[str, str]:
-    """Return the place and the id of the record, "" for what is not given."""
-    given = {field: single[field.name].value for field in (STATE, RECORD) if field.name in single}
-    texts = {field: reading.scalar(node, field, mistakes) or "" for field, node in given.items()}
-    return texts.get(STATE, ""), texts.get(RECORD, "")
-
-
-def read_recipients(single: Members, lookup: Lookup, mistakes: Mistakes) -> tuple[str, ...]:
+def read_recipients(node: Node | None, lookup: Lookup, mistakes: Mistakes) -> tuple[str, ...]:
     """Return the recipients in the order in which they are given. None is ever shown: it might be the secret half.
 
     The variable takes the place of a missing section, and must not name others than the section does.
@@ -126,22 +117,21 @@ def read_recipients(single: Members, lookup: Lookup, mistakes: Mistakes) -> tupl
     given = (lookup(RECIPIENTS_VARIABLE) or "").replace(",", " ").split()
     for recipient in given:
         _check(recipient, Place(RECIPIENTS_VARIABLE, 0, 0), mistakes)
-    if RECIPIENTS.name not in single:
+    if node is None:
         return tuple(dict.fromkeys(given))
-    node = single[RECIPIENTS.name].value
-    items = reading.items(node, RECIPIENTS.name, mistakes)
+    items = reading.content(node, ListNode, RECIPIENTS.name, mistakes)
     if items == []:
         mistakes.add("no-recipients", node, "recipients is empty", "add one, or remove the key")
     written: dict[str, Node] = {}
     for item in items or []:
-        key = reading.text(item, RECIPIENTS.name, mistakes)
+        key = reading.content(item, Scalar, RECIPIENTS.name, mistakes)
         if key is None or not _check(key, place(item), mistakes):
             continue
         if written.setdefault(key, item) is not item:
             what = f"duplicate recipient: already listed at {place(written[key])}"
             mistakes.add("duplicate-recipient", item, what, "remove one of them")
     if given and items is not None and {*given} != written.keys():
-        what = f"recipients: {RECIPIENTS_VARIABLE} names other keys than these"
+        what = f"recipients: {RECIPIENTS_VARIABLE} names different keys"
         mistakes.add_first("other-recipients", node, what, "name the same keys in both, or in one of the two only")
     return tuple(written)
 
@@ -162,19 +152,15 @@ def _check(recipient: str, at: Place, mistakes: Mistakes) -> bool:
     return False
 
 
-def read_verification(single: Members, mistakes: Mistakes) -> Verification | None:
-    """Return how notifications are signed; None if it is not given or has a mistake."""
-    if VERIFICATION.name not in single:
-        return None
-    values = reading.mapping(single[VERIFICATION.name].value, VERIFICATION, mistakes)
+def read_verification(node: Node, mistakes: Mistakes) -> Verification | None:
+    """Return how notifications are signed; None if that has a mistake."""
+    values = reading.mapping(node, VERIFICATION, mistakes)
     return None if values is None else Verification(**values)
 
 
-def read_parity(single: Members, mistakes: Mistakes) -> tuple[ParityException, ...]:
+def read_parity(node: Node, mistakes: Mistakes) -> tuple[ParityException, ...]:
     """Return the exceptions under `parity: {ignore: […]}`, in the order in which they are given."""
-    if PARITY.name not in single:
-        return ()
-    given = reading.fields(single[PARITY.name].value, PARITY.name, PARITY.known, mistakes) or {}
-    items = reading.items(given[IGNORE.name], IGNORE.name, mistakes) if IGNORE.name in given else []
+    given = reading.fields(node, PARITY.name, PARITY.known, mistakes) or {}
+    items = reading.content(given[IGNORE.name], ListNode, IGNORE.name, mistakes) if IGNORE.name in given else []
     read = ((item, reading.mapping(item, IGNORED, mistakes)) for item in items or [])
     return tuple(ParityException(**values, place=place(item)) for item, values in read if values is not None)

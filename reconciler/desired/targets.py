@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from reconciler.desired import reading, urls
 from reconciler.desired.fields import AUDIENCE_BASE, AUTH_URL, BASE_URL, OVERLAP, REPLACE, TARGET_KEYS, UNKNOWN, VARS
 from reconciler.desired.mistakes import Mistakes, place
-from reconciler.desired.nodes import MapNode, Member, Node
+from reconciler.desired.nodes import MapNode, Member, Node, Scalar
 from reconciler.model.address import TargetName
 from reconciler.model.desired import Overlap, Replace, Target, Unknown
 from reconciler.model.url import ATTEMPT
@@ -71,7 +71,7 @@ class _Reader(Struct):
         ]
         variables = self._variables(given.get(VARS.name))
         if variables is not None and isinstance(node, MapNode):  # a variable may stand beside `vars` by mistake
-            variables = {**{name: None for name in node.members if name not in _KEYS}, **variables}
+            variables = {**{name: None for name in node.value if name not in _KEYS}, **variables}
         target = None
         if auth_url and base_url and audience_base and None not in said:
             overlap, replace, unknown = Overlap(said[0]), Replace(said[1]), Unknown(said[2])
@@ -84,7 +84,7 @@ class _Reader(Struct):
         name, variable = key.name, f"{self.name.variable_prefix}{key.name.upper()}"
         url: str | None = ""
         if name in given:
-            url = reading.text(given[name], name, self.mistakes)
+            url = reading.content(given[name], Scalar, name, self.mistakes)
             if url is not None:
                 url = self._checked(url, name, given[name])
         if override := self.lookup(variable):
@@ -105,7 +105,7 @@ class _Reader(Struct):
 
     def _variables(self, node: Node | None) -> dict[str, str | None] | None:
         reserved = {"region": self.name.region, "environment": self.name.environment, "attempt": ATTEMPT}
-        given = {} if node is None else reading.members(node, VARS.name, self.mistakes)
+        given = {} if node is None else reading.content(node, MapNode, VARS.name, self.mistakes)
         if given is None or VARS.item is None:
             return None
         named = [member for member in given.values() if reading.is_named(VARS, member, self.mistakes)]

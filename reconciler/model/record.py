@@ -56,7 +56,8 @@ class Attempt(Struct, frozen=True, gc=False):
     with routes of its own that it is none of, someone says. `received` is when a notification arrived last at its own
     URL, which proves it: only of one with `{attempt}`. `revived`: that was after a removal of what was received had
     been confirmed. `supersedes` are the unknown attempts that it was sent in place of, `superseded_by` those sent in
-    place of it that exist or may, or in whose place such a one was sent; `retries` counts how many retries led to it.
+    place of it that exist or may, or in whose place such a one was sent, and those that it was sent in place of, if
+    they turned out to deliver what it is for; `retries` counts how many retries led to it.
     `other_addresses` are those that a rival rename gives it. `responses` and `secrets` are sealed texts or names of
     private files, `fields` what of the response is in the clear.
     """

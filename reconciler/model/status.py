@@ -178,19 +178,21 @@ class Unpaired(Struct, frozen=True):
 class Pairs(Struct, frozen=True):
     """How targets compare, pair by pair. `unused` are declared exceptions that none of the pairs needs.
 
-    `foreign` says which targets the record binds to another service or account than the settings name.
+    `foreign` says which targets the record binds to another service or account than the settings name, `gates` why the
+    record may not say what is in force, as in a plan.
     """
 
     compared: tuple[Parity, ...]
     unpaired: tuple[Unpaired, ...] = ()
     unused: tuple[ParityException, ...] = ()
     foreign: tuple[Message, ...] = ()
+    gates: tuple[Message, ...] = ()
 
     @property
     def in_line(self) -> bool:
-        """True if each pair is in line, no target lacks its counterpart, and none is of another service."""
+        """True if each pair is in line, no target lacks its counterpart, and the record is complete and of them."""
         return (
-            not self.foreign
+            not (self.foreign or self.gates)
             and all(parity.in_line for parity in self.compared)
             and not any(left.matters for left in self.unpaired)
         )

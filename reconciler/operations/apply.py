@@ -40,7 +40,7 @@ def refuse_too_many(plan: Plan, most: int | None) -> None:
     """Raise Refused if a plan makes more creates than `most`."""
     count = sum(change.action in SENDS for change in plan.changes)
     if most is not None and count > most:
-        what = f"the plan makes {count} creates, at most {most} are allowed; nothing was sent"
+        what = f"the plan has {count} creates, but at most {most} are allowed; nothing was sent"
         raise Refused(
             Message("too-many-creates", what, "--max-creates", (Step("review the plan", ("reconciler", "plan")),))
         )

@@ -56,7 +56,7 @@ class Copy:
         self._failpoints = Failpoints(os.environ.get(VARIABLE, ""))
         self._failpoints.refuse_real_services(target.base_url for target in project.desired.targets.values())
         if self._from.place == self._to.place:
-            raise Refused(Message("copy-to-itself", "both are one place", self._to.place))
+            raise Refused(Message("copy-to-itself", "FROM and TO are the same place", self._to.place))
 
     def next_step(self) -> tuple[Step | None, Reading, Reading | None]:
         """Return the next step and the two records it was decided from; None if the copy is complete.
@@ -166,8 +166,8 @@ class Copy:
     ) -> None:
         """Raise Refused if FROM is not the record to go by. It may be closed towards TO, and lack TO's head."""
         if is_closed and (there is None or (loss and source.record.closed_for != loss.id)):
-            what = f"the record continues at {self._to.place}, and that is not here: on another machine, or lost"
-            steps = (step("go on there"), step("if it is lost for good, run", "reconciler", "state", "accept-loss"))
+            what = f"the record continues at {self._to.place}, which is not on this machine: on another one, or lost"
+            steps = (step("continue there"), step("if it is lost for good, run", "reconciler", "state", "accept-loss"))
             raise Refused(Message("copy-lost", what, self._from.place, steps))
         obstacles = set(source.standing.obstacles) - {Obstacle.LOSS_OPEN}
         if is_closed:
@@ -185,7 +185,7 @@ class Copy:
         if there.record.id != source.record.id or (loss is None and not there.record.closed_to):
             merge = step("add what is recorded here to it", "reconciler", "state", "recover", self._again[-2])
             other = step("or copy to an empty place", *self._again[:-1], "PLACE")
-            what = f"it holds a record, {there.record.id}"
+            what = f"it already holds a record, {there.record.id}"
             raise Refused(Message("place-in-use", what, self._to.place, (merge, other)))
         lacking = {Obstacle.NOT_FROM_HERE, Obstacle.SECOND_MISSING}.intersection(there.standing.obstacles)
         if (loss and lacking) or not all(map(source.record.contains, there.standing.missing)):

@@ -85,7 +85,7 @@ def _settings(project: Project, targets: Iterable[Target]) -> list[Finding]:
                 step = Step("set it in the environment, in .env, or as a file in RECONCILER_SECRETS_DIR")
                 findings.append(_finding(Health.FAILED, "setting", "not set", name, step))
             elif value != value.strip("\"' \n"):
-                step = Step("remove the quotes or spaces around the value: they count")
+                step = Step("remove the quotes or spaces around the value: they are part of it")
                 findings.append(_finding(Health.WARNING, "setting", "set, with quotes or spaces", name, step))
             else:
                 findings.append(_finding(Health.OK, "setting", "set", name))

@@ -254,7 +254,7 @@ def _exist(names: Sequence[str], directory: Path) -> Refused:
     what = f"already exist{'s' if len(names) == 1 else ''}: {', '.join(names)}; nothing was written"
     steps = (
         Step("to add what is missing, use --age-key or --github"),
-        Step("to begin anew, use another directory"),
+        Step("to start over, use another directory"),
     )
     return Refused(Message("project-exists", what, str(directory), steps))
 

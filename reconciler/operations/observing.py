@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Message, step
+from reconciler.model.url import normal_url
 from reconciler.planning.evidence import Sighting, match
+from reconciler.planning.reasons import who
 from reconciler.record.facts import Received
 from reconciler.record.statements import Observe
 from reconciler.values import stamp
@@ -14,6 +16,7 @@ from reconciler.values import stamp
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from reconciler.model.record import Record
     from reconciler.model.status import Unexplained
     from reconciler.notifications.captured import Captured
     from reconciler.operations.project import Project
@@ -49,7 +52,8 @@ def observed(project: Project, file: str) -> Observe:
         for found in matches.observed
     )
     ignored = [Message(name, f"{count} ignored: {_REASONS[name]}", file) for name, count in left_out.items() if count]
-    return Observe(facts, (*ignored, *map(_unexplained, matches.unexplained)))
+    overruled = _overruled(record, {normal_url(fact.url) for fact in facts})
+    return Observe(facts, (*ignored, *map(_unexplained, matches.unexplained), *overruled))
 
 
 _REASONS = {
@@ -67,13 +71,27 @@ def _is_trusted(project: Project, notification: Captured) -> bool:
     return notification.verified is not False
 
 
+def _overruled(record: Record, urls: set[str]) -> Iterator[Message]:
+    """Yield who was wrong: of what was said to be not created, a notification has arrived at its own URL."""
+    for attempt in record.attempts.values():
+        if attempt.absent and attempt.own_url and not attempt.received and normal_url(attempt.url) in urls:
+            what = f"{who(attempt.absent.by)} said at {attempt.absent.at} that attempt {attempt.id} was not created"
+            yield Message("not-created-overruled", f"{what}; a notification proves that it was", attempt.address)
+
+
 def _unexplained(found: Unexplained) -> Message:
     last = f"{found.code} received {found.count} times, last {found.last}"
     if found.ambiguous:
-        return Message("notification-ambiguous", f"{last}: fits {', '.join(found.ambiguous)}", found.where)
+        return Message(
+            "notification-ambiguous",
+            f"{last}: matches several subscriptions: {', '.join(found.ambiguous)}",
+            found.where,
+        )
     if found.unmanaged:
         what = f"{last}: an attempt that the record does not have"
         recover = step("if another copy of the record has it, run", "reconciler", "state", "recover", "FILE")
-        exists = step("or record that it exists", "reconciler", "state", "import", "ADDRESS", "--attempt", "ID")
+        exists = step(
+            "or record that it exists", "reconciler", "state", "import", "ADDRESS", "--url", "URL", "--attempt", "ID"
+        )
         return Message("notification-unmanaged", what, found.where, (recover, exists))
-    return Message("notification-unexplained", f"{last}: no recorded subscription explains it", found.where)
+    return Message("notification-unexplained", f"{last}: no recorded subscription matches it", found.where)

@@ -121,7 +121,7 @@ def refuse_changed(plan: Plan, digest: str, saved: SavedPlan | None = None) -> N
     """Raise Refused unless the digest of the plan is the one that was reviewed; say what of it changed."""
     if plan.digest == digest:
         return
-    review = Step("review the plan as it is now", ("reconciler", "plan", *_selected(plan)))
+    review = Step("review the new plan", ("reconciler", "plan", *_selected(plan)))
     detail = () if saved is None else _differences(plan, saved)
     what = "the plan has changed since it was reviewed; nothing was sent"
     raise Refused(Message("plan-changed", what, digest[:19], (*detail, review)))

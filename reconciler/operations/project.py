@@ -32,7 +32,10 @@ _ACTIONS = {"actor": "GITHUB_ACTOR", "rerun_by": "GITHUB_TRIGGERING_ACTOR", "com
 
 
 class Flags(Struct, frozen=True):
-    """The settings of the command line, flag before variable; None where neither is given."""
+    """The settings of the command line, flag before variable; None where neither is given.
+
+    Where `state` is given, `record:` in `config/` is not looked at.
+    """
 
     config: str | None = None
     state: str | None = None
@@ -47,11 +50,10 @@ class Project:
     def __init__(self, flags: Flags, sources: Sources) -> None:
         self.flags = flags
         self.sources = sources
-
-    @property
-    def config(self) -> Path:
+        self.config = Path(flags.config or "config")
         """The directory or the file that holds the desired state."""
-        return Path(self.flags.config or "config")
+        self.in_ci = bool(os.environ.get("CI"))
+        """True if this is a CI runner, whose disk is lost with the job."""
 
     @cached_property
     def desired(self) -> Desired:
@@ -59,11 +61,6 @@ class Project:
         from reconciler.desired import load  # noqa: PLC0415 - a command pays only for what it uses
 
         return load(self.config, self.sources.get)
-
-    @property
-    def place_is_given(self) -> bool:
-        """True if a variable or a flag names the place, so that `record:` in `config/` is not looked at."""
-        return bool(self.flags.state)
 
     @cached_property
     def place(self) -> str:
@@ -73,7 +70,7 @@ class Project:
     @cached_property
     def journal(self) -> Journal:
         """The record at its place."""
-        return self._journal(self.store, "" if self.place_is_given else self.desired.record)
+        return self._journal(self.store, "" if self.flags.state else self.desired.record)
 
     @cached_property
     def store(self) -> Store:
@@ -125,19 +122,9 @@ class Project:
         """The files with results that an apply on this machine could not append to a record; mostly none."""
         return sorted((self.data_directory / UNRECORDED).glob("*.jsonl"))
 
-    @property
-    def in_ci(self) -> bool:
-        """True if this is a CI runner, whose disk is lost with the job."""
-        return bool(os.environ.get("CI"))
-
-    @property
-    def in_actions(self) -> bool:
-        """True if this is a step of GitHub Actions."""
-        return os.environ.get("GITHUB_ACTIONS") == "true"
-
     def by(self) -> Mapping[str, str]:
         """Return who runs the command: in a step of Actions its actor, run and commit, else user and host."""
-        if self.in_actions:
+        if os.environ.get("GITHUB_ACTIONS") == "true":
             return _run_of_actions()
         try:
             from getpass import getuser  # noqa: PLC0415 - it loads what reads passwords

@@ -39,7 +39,7 @@ _REREAD_SECONDS = 2.0
 _QUEUE_LIMIT = 1000
 _PATIENCE = 5.0  # seconds for a reader of deliveries to make room
 _ANSWER_LIMIT = 1 << 26
-_SERVE = Step("to start one, run:", ("reconciler", "sandbox", "serve"))
+_SERVE = Step("to start one, run", ("reconciler", "sandbox", "serve"))
 
 
 class SignatureCheck:
@@ -206,7 +206,7 @@ def _refuse_foreign(env_file: Path) -> None:
     else:
         if any(line.startswith(f"{SANDBOX_URL}=".encode()) for line in lines):
             return
-        what = "the file exists, and was not written by a sandbox"
+        what = "the file exists and was not written by a sandbox"
     raise SettingsError(Message("env-file-unusable", what, f"--env-file {env_file}", (Step("use another file"),)))
 
 

@@ -52,7 +52,7 @@ def save(directory: Path, record: str, place: str, facts: Sequence[AnyFact], rea
         lines = step(f"save these lines to a file: {data.decode()}")
         again = step("then run", *recover, "FILE")
         return Message("results-not-saved", f"{problem}; nor to a recovery file", place, (lines, again))
-    again = step("remove the cause, then run", *recover, str(file))
+    again = step("fix the cause, then run", *recover, str(file))
     return Message("results-in-recovery-file", f"{problem}; they are in {file}", place, (again,))
 
 

@@ -129,7 +129,9 @@ class Responses:
         except OSError as problem:
             what = f"cannot read a create response: {problem.strerror}"
             raise RecordError(Message("response-unreadable", what, str(self._directory / name))) from None
-        what = "kept in a private file of another machine or user: the one that ran apply or saved the secret"
+        what = (
+            "kept in a private file on another machine or of another user: the one that ran apply or saved the secret"
+        )
         steps = (step("run this command there"), step("or ask the operator for the secret, and save it here"))
         raise RecordError(Message("response-elsewhere", what, name if known else "", steps))
 

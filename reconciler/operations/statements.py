@@ -61,7 +61,7 @@ def refuse_unexpected(proposal: Proposal, digest: str) -> None:
     """Raise Refused unless the proposal has the digest that was reviewed."""
     if proposal.digest != digest:
         review = step("review it again with --dry-run")
-        what = "what would be appended is not what was reviewed; nothing was appended"
+        what = "the facts to append differ from those reviewed; nothing was appended"
         raise Refused(Message("proposal-changed", what, "--expect-digest", (review,)))
 
 
@@ -86,7 +86,7 @@ def append(project: Project, statement: Statement, proposal: Proposal) -> Outcom
         after = _appended(journal, statement, reading, again.facts)
         if after is not None:
             begun = [fact.record for fact in again.facts if isinstance(fact, Begun) and not fact.origin]
-            is_named = project.place_is_given or (begun and begun[0] == journal.expected)
+            is_named = project.flags.state or (begun and begun[0] == journal.expected)
             named = (_name_in_config(begun[0]),) if begun and not is_named else ()
             return Outcome(again.facts, after.record.id, after.record.head, named)
     raise Refused(too_many_conflicts(journal.place))
@@ -160,5 +160,5 @@ def _continues(project: Project, record: Record) -> bool:
 
 
 def _name_in_config(record: str) -> Message:
-    what = f"the record is {record}; every clone and CI should refuse another one"
+    what = f"the record's id is {record}; with it in config/, every clone and CI refuse another record"
     return Message("record-begun", what, "config/", (step(f"add to config/: record: {record}"),))

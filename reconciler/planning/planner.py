@@ -13,7 +13,6 @@ from collections import Counter
 from hashlib import sha256
 from typing import TYPE_CHECKING, TypeVar
 
-from msgspec import Struct
 from msgspec.json import encode
 from msgspec.structs import replace
 
@@ -29,11 +28,10 @@ from reconciler.planning.subscription import Case, changes_of, is_as_desired
 from reconciler.record.gates import obstacle_messages
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from reconciler.model.address import Selection, TargetName
     from reconciler.model.desired import Desired, Target
-    from reconciler.model.plan import Duplicate
     from reconciler.model.record import Record
     from reconciler.record.gates import Standing
 
@@ -62,18 +60,16 @@ def plan(
     gates = obstacle_messages(record, standing, desired.record) if standing.obstacles else ()
     strange = {name: foreign(target, record, (accounts or {}).get(name)) for name, target in desired.targets.items()}
     routes = Routes(desired, record)
+    wanted, declared = desired.subscriptions, desired.targets
     planned = [
         blocked(change, record, standing, gates, strange, now)
         for address, attempts in differing.items()
-        for change in changes_of(_case(address, attempts, desired, record, routes, now))
+        for change in changes_of(
+            Case(address, wanted.get(address), attempts, declared[address.target], record, routes, now)
+        )
     ]
     changes = [_with_digest(change, desired, record) for change in ordered(planned, routes, selection)]
-    beyond = _beyond(planned, differing, desired, record, selection)
-    here = _by_target(changes)
-    targets = {
-        target.name: _target_plan(target, here.get(target.name, ()), beyond, desired, selection, strange)
-        for target in selected
-    }
+    targets = _target_plans(selected, planned, changes, differing, desired, record, selection, strange)
     return Plan(
         selection=selection.patterns,
         targets=targets,
@@ -90,49 +86,43 @@ def plan(
     )
 
 
-class _Beyond(Struct, frozen=True):
-    """The parts of a target's plan beside its changes; `changed` are addresses with changes, selected or not."""
-
-    changed: set[Address]
-    awaiting: Mapping[TargetName, Sequence[Attempt]]
-    surplus: Mapping[TargetName, Sequence[Surplus]]
-    twice: Mapping[TargetName, Sequence[Duplicate]]
-
-
-def _beyond(
+def _target_plans(
+    selected: Sequence[Target],
     planned: Sequence[Change],
+    changes: Sequence[Change],
     differing: Mapping[Address, Sequence[Attempt]],
     desired: Desired,
     record: Record,
     selection: Selection,
-) -> _Beyond:
-    return _Beyond(
-        {change.address for change in planned},
-        _by_target(_awaiting(record, selection)),
-        _by_target(_surplus(differing, desired, selection)),
-        duplicates_by_target(excess(record).twice, record, selection),
-    )
-
-
-def _target_plan(
-    target: Target,
-    changes: Sequence[Change],
-    beyond: _Beyond,
-    desired: Desired,
-    selection: Selection,
     strange: Mapping[TargetName, tuple[Message, ...]],
-) -> TargetPlan:
-    name = target.name
-    return TargetPlan(
-        target,
-        digest=_digest([str(name), [change.digest for change in changes]]),
-        changes=tuple(changes),
-        unchanged=_unchanged(name, desired, beyond.changed, selection),
-        awaiting_removal=tuple(beyond.awaiting.get(name, ())),
-        surplus=tuple(beyond.surplus.get(name, ())),
-        duplicates=tuple(beyond.twice.get(name, ())),
-        foreign=strange[name],
+) -> dict[TargetName, TargetPlan]:
+    """Return the plan of each target: of all that was `planned` the selected `changes`, and what is beyond them."""
+    changed, here = {change.address for change in planned}, _by_target(changes)
+    awaited = (attempt for attempt in record.attempts.values() if attempt.status is Status.AWAITING_REMOVAL)
+    awaiting = _by_target(attempt for attempt in awaited if selection.has(attempt.address))
+    surplus = _by_target(
+        found
+        for address in sorted(differing)
+        if address in desired.subscriptions and selection.has(address)
+        for found in surplus_of(desired.subscriptions[address], differing[address])
     )
+    twice = duplicates_by_target(excess(record).twice, record, selection)
+    plans = {}
+    for target in selected:
+        name, wanted = target.name, [subscription.address for subscription in desired.of_target(target.name)]
+        if changed or selection.patterns:
+            wanted = [address for address in wanted if address not in changed and selection.has(address)]
+        plans[name] = TargetPlan(
+            target,
+            digest=_digest([str(name), [change.digest for change in here.get(name, ())]]),
+            changes=tuple(here.get(name, ())),
+            unchanged=len(wanted),
+            awaiting_removal=tuple(sorted(awaiting.get(name, ()), key=lambda attempt: (attempt.address, attempt.id))),
+            surplus=tuple(surplus.get(name, ())),
+            duplicates=tuple(twice.get(name, ())),
+            foreign=strange[name],
+        )
+    return plans
 
 
 def _selected(desired: Desired, record: Record, selection: Selection) -> list[Target]:
@@ -189,35 +179,6 @@ def _differing(desired: Desired, record: Record) -> tuple[dict[Address, Sequence
             else:
                 undeclared += (attempt for attempt in attempts if attempt.in_force or attempt.blocks)
     return differing, undeclared
-
-
-def _case(
-    address: Address, attempts: Sequence[Attempt], desired: Desired, record: Record, routes: Routes, now: float
-) -> Case:
-    subscription = desired.subscriptions.get(address)
-    return Case(address, subscription, attempts, desired.targets[address.target], record, routes, now)
-
-
-def _awaiting(record: Record, selection: Selection) -> list[Attempt]:
-    attempts = (attempt for attempt in record.attempts.values() if attempt.status is Status.AWAITING_REMOVAL)
-    selected = (attempt for attempt in attempts if selection.has(attempt.address))
-    return sorted(selected, key=lambda attempt: (attempt.address, attempt.id))
-
-
-def _surplus(
-    differing: Mapping[Address, Sequence[Attempt]], desired: Desired, selection: Selection
-) -> Iterator[Surplus]:
-    for address in sorted(differing):
-        if address in desired.subscriptions and selection.has(address):
-            yield from surplus_of(desired.subscriptions[address], differing[address])
-
-
-def _unchanged(target: TargetName, desired: Desired, changed: set[Address], selection: Selection) -> int:
-    subscriptions = desired.of_target(target)
-    if not (changed or selection.patterns):
-        return len(subscriptions)
-    addresses = (subscription.address for subscription in subscriptions)
-    return sum(address not in changed and selection.has(address) for address in addresses)
 
 
 def _by_target(items: Iterable[_Addressed]) -> dict[TargetName, list[_Addressed]]:

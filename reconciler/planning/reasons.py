@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 NOTHING_IN_FORCE = Message("nothing-in-force", "no subscription in force")
 NOT_DESIRED = Message("not-desired", "no longer in config/")
-SUPERSEDED = Message("superseded", "it was sent again, and a later attempt delivers in its place")
-WANTED_AGAIN = Message("desired-again", "it awaits removal but is in config/ again")
+SUPERSEDED = Message("superseded", "sent again; a later attempt delivers in its place")
+WANTED_AGAIN = Message("desired-again", "awaiting removal, but in config/ again")
 TO_BE_REPLACED = Message("to-be-replaced", "to be replaced after its removal")
 SECOND_SECRET = Message("second-secret", "its endpoint must now accept two signing secrets")
 BOTH_DELIVER = Message("both-deliver", "both subscriptions deliver until the operator removes the old one")
@@ -58,7 +58,9 @@ def already_delivered(template: str) -> Message:
 def sent_again(attempts: Iterable[Attempt]) -> Message:
     """Return why a create is sent again though the outcome of an earlier one is unknown."""
     names = ", ".join(attempt.id for attempt in attempts)
-    return Message("sent-again", f"unknown: retry; the outcome of attempt {names} is unknown, and its URL is its own")
+    return Message(
+        "sent-again", f"unknown: retry; the outcome of attempt {names} is unknown, and no other attempt has its URL"
+    )
 
 
 def also_delivers(codes: Iterable[str], why_not: str) -> tuple[Message, ...]:
@@ -76,7 +78,7 @@ def moving(request: Request, attempt: Attempt) -> Message:
 
 def exchanged(one: Address, other: Address) -> Message:
     """Return what to ask of two replacements whose new URLs are each other's old ones."""
-    return Message("urls-exchanged", f"the URLs of {one} and {other} are exchanged; is that intended?")
+    return Message("urls-exchanged", f"the URLs of {one} and {other} are swapped; is that intended?")
 
 
 def cancel_removal(address: Address, attempt: Attempt) -> Message:
@@ -119,8 +121,8 @@ def elsewhere(request: Request, attempt: Attempt, renaming: Sequence[str]) -> Me
 
 def rival(codes: Iterable[str], address: Address) -> Message:
     """Return why codes are not created: another address of the service desires them too."""
-    what = f"{', '.join(codes)} is desired of {address} too, and both targets are one service"
-    return Message("desired-twice", what, steps=(step("desire it of one of the two, in config/"),))
+    what = f"{address}, at the same service, has {', '.join(codes)} too"
+    return Message("desired-twice", what, steps=(step("in config/, remove these event codes from one of the two"),))
 
 
 def removed_first(attempt: Attempt) -> Message:
@@ -141,14 +143,14 @@ def waiting(attempt: Attempt, codes: Sequence[str], *, is_staying: bool) -> Mess
 def leaving(attempt: Attempt, codes: Iterable[str]) -> Message:
     """Return why a route that is desired is neither kept nor created: somebody has requested its removal."""
     named = tuple(codes)
-    what = f"removal of {', '.join(named)} (attempt {attempt.id}) was requested, and config/ desires it"
+    what = f"removal of {', '.join(named)} (attempt {attempt.id}) was requested, but config/ still desires it"
     options = [word for code in named for word in ("--code", code)] if named != attempt.codes else []
     return Message(
         "removal-requested",
         what,
         steps=(
             step("to keep it, run", *_removal("cancel", attempt.address, attempt.id), *options),
-            step("once it is removed", *_removal("confirm", attempt.address, attempt.id), *options),
+            step("once it is removed, run", *_removal("confirm", attempt.address, attempt.id), *options),
         ),
     )
 
@@ -163,7 +165,7 @@ def depends(blocked: Sequence[Address], unselected: Sequence[Address]) -> tuple[
     messages = [Message("waits-for-blocked", f"waiting for {address}, which is blocked") for address in blocked]
     options = [word for address in unselected for word in ("-t", address)]
     if unselected:
-        what = f"its event codes move to {', '.join(unselected)}, not selected"
+        what = f"its event codes move to {', '.join(unselected)} (not selected)"
         create = step("create that first, with", "reconciler", "apply", *options)
         messages.append(Message("waits-for-unselected", what, steps=(create,)))
     return tuple(messages)
@@ -171,7 +173,7 @@ def depends(blocked: Sequence[Address], unselected: Sequence[Address]) -> tuple[
 
 def other_service(target: Target, recorded: str) -> Message:
     """Return that a target belongs to another service than the settings name. Most often a setting is wrong."""
-    what = f"the record binds this target to the service at {recorded}, and the settings name {target.base_url}"
+    what = f"the record binds this target to the service at {recorded}, but the settings name {target.base_url}"
     what = f"{what}; nothing is created there"
     if is_sandbox(recorded) != is_sandbox(target.base_url):
         which = "" if is_sandbox(recorded) else "not "
@@ -188,7 +190,7 @@ def other_service(target: Target, recorded: str) -> Message:
 def other_account(target: Target, recorded: Iterable[str], current: str) -> Message:
     """Return that a target belongs to another account than the settings name, both as short hashes."""
     bound = ", ".join(sorted(account[:19] for account in recorded))
-    what = f"the record binds this target to the account {bound}…, and the settings name {current[:19]}…"
+    what = f"the record binds this target to the account {bound}…, but the settings name {current[:19]}…"
     what = f"{what}; nothing is created there"
     check = step(f"check {target.name.variable_prefix}CLIENT_ID")
     return Message("other-account", what, target.name, (check, _rebind(target, "account")))

@@ -196,7 +196,10 @@ def _request(statement: RequestRemoval, attempts: list[Attempt], case: Case) -> 
         if codes:
             facts.append(fact.RemovalRequested(at=case.at, attempt=attempt.id, codes=codes))
     send = step("then send the request to the operator", "reconciler", "removal", "list")
-    return Draft(tuple(facts), (Message("send-request", "the operator must be asked", "", (send,)),) if facts else ())
+    return Draft(
+        tuple(facts),
+        (Message("send-request", "the operator must be asked to remove it", "", (send,)),) if facts else (),
+    )
 
 
 def _cancel(statement: CancelRemoval, attempts: list[Attempt], case: Case) -> Draft:
@@ -207,10 +210,8 @@ def _cancel(statement: CancelRemoval, attempts: list[Attempt], case: Case) -> Dr
             facts.append(fact.RemovalCancelled(at=case.at, attempt=attempt.id, requests=attempt.requests))
             if rest:
                 facts.append(fact.RemovalRequested(at=case.at, attempt=attempt.id, codes=rest, by_plan=attempt.by_plan))
-    tell = step("if the operator has the request already, take it back there too")
-    return Draft(
-        tuple(facts), (Message("tell-operator", "what was to be removed stays", "", (tell,)),) if facts else ()
-    )
+    tell = step("if the operator already has the request, withdraw it there too")
+    return Draft(tuple(facts), (Message("tell-operator", "it stays in force", "", (tell,)),) if facts else ())
 
 
 def _confirm(statement: ConfirmRemoval, attempts: list[Attempt], case: Case) -> Draft:
@@ -237,7 +238,7 @@ def _not_requested(attempt: Attempt) -> Message:
     words = ["reconciler", "removal", "confirm", attempt.address, "--attempt", attempt.id]
     if attempt.removed_codes:
         words += ["--code", "CODE"]
-    what = f"attempt {attempt.id} is in force, and no removal of it is awaited"
+    what = f"attempt {attempt.id} is in force, and its removal was not requested"
     way = step("if the operator removed it, run", *words)
     return Message("removal-not-requested", what, attempt.address, (way,))
 

@@ -197,17 +197,23 @@ def _attempts(
 ) -> dict[str, Attempt]:
     """Return the attempts by id, oldest first. It empties `groups` on the way: both at once take much memory."""
     successors: dict[str, list[str]] = {}
+    retries: list[str] = []
     attempts: dict[str, Attempt] = {}
     for attempt, what in whats.items():
         for superseded in what.supersedes:
             successors.setdefault(superseded, []).append(attempt)
-        retries = _retries(what, whats) if what.supersedes else 0
-        attempts[attempt] = _decide(
-            attempt, groups.pop(attempt), what, renamed.get(attempt, ()), last_received, retries
-        )
+        count = 0
+        if what.supersedes:
+            retries.append(attempt)
+            count = len(_generations(what, whats))
+        attempts[attempt] = _decide(attempt, groups.pop(attempt), what, renamed.get(attempt, ()), last_received, count)
     for attempt in successors.keys() & attempts.keys():
         standing = tuple(sorted(found for found in successors[attempt] if _stands(found, successors, attempts)))
         attempts[attempt] = replace(attempts[attempt], superseded_by=standing)
+    for attempt in retries:
+        if attempts[attempt].unresolved:
+            needless = {*attempts[attempt].superseded_by, *_delivering(attempts[attempt], whats, attempts)}
+            attempts[attempt] = replace(attempts[attempt], superseded_by=tuple(sorted(needless)))
     order = sorted(attempts, key=lambda attempt: (attempts[attempt].since, attempt))
     return {attempt: attempts[attempt] for attempt in order}
 
@@ -225,15 +231,23 @@ def _stands(attempt: str, successors: Mapping[str, Sequence[str]], attempts: Map
     return False
 
 
-def _retries(what: What, whats: Mapping[str, What]) -> int:
-    """Count the retries that led to an attempt; a loop in what a file claims ends the count."""
-    seen: set[str] = set()
-    count, earlier = 0, what.supersedes
+def _generations(what: What, whats: Mapping[str, What]) -> list[tuple[str, ...]]:
+    """Return the attempts that led to a retry, the last ones first; a loop in what a file claims ends them."""
+    generations: list[tuple[str, ...]] = []
+    earlier, seen = what.supersedes, set[str]()
     while earlier and not seen.issuperset(earlier):
-        count += 1
+        generations.append(earlier)
         seen.update(earlier)
         earlier = tuple(found for attempt in earlier if attempt in whats for found in whats[attempt].supersedes)
-    return count
+    return generations
+
+
+def _delivering(retry: Attempt, whats: Mapping[str, What], attempts: Mapping[str, Attempt]) -> list[str]:
+    """Return those of the attempts that led to a retry which deliver, if that is all that the retry is for."""
+    earlier = [found for generation in _generations(whats[retry.id], whats) for found in generation]
+    delivering = [found for found in earlier if found in attempts and attempts[found].in_force]
+    delivered = {route for found in delivering for route in attempts[found].routes}
+    return delivering if retry.routes <= delivered else []
 
 
 def _decide(

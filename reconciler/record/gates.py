@@ -158,7 +158,7 @@ def _message(obstacle: Obstacle, record: Record, standing: Standing, expected: s
     copies = tuple(step("finish the copy", *copy, place, standing.place) for place in copying)
     match obstacle:
         case Obstacle.OTHER_RECORD:
-            what = f"this is the record {record.id}, and `record:` in config/ names {expected}"
+            what = f"this is the record {record.id}, but `record:` in config/ names {expected}"
             steps = (step("correct `state:`, or `record:` if the project continues with this record"),)
         case Obstacle.CLOSED:
             what = f"the record continues at {record.closed_to}"
@@ -176,9 +176,9 @@ def _message(obstacle: Obstacle, record: Record, standing: Standing, expected: s
             )
         case Obstacle.HEADS_MISSING:
             noun = "head that was seen before is" if count == 1 else "heads that were seen before are"
-            what = f"{count} {noun} missing: the record is older than it was, or another one"
+            what = f"{count} {noun} missing: the record is an older version, or another record"
             recover = ("reconciler", "state", "recover", "FILE")
-            steps = (*copies, step("restore the record, or add what a copy or a backup has, with", *recover), _ACCEPT)
+            steps = (*copies, step("restore the record, or merge a copy or a backup with", *recover), _ACCEPT)
         case Obstacle.SECOND_MISSING:
             what = "the branch with the head of the record (BRANCH-head) is missing"
             steps = (step("restore it"), _ACCEPT)

@@ -54,8 +54,8 @@ def import_(statement: Import, case: Case, record: Record) -> Draft:
             facts.append(Exists(at=case.at, attempt=attempt, what=what, beside=beside))
     if notices and not facts:
         raise Refused(*notices)
-    if not facts and ADDRESS.fullmatch(statement.where) and not (statement.attempt or statement.url):
-        notices += (_if_another_exists(wanted, statement, case, record) for wanted in selected)
+    if not facts and ADDRESS.fullmatch(statement.where):
+        notices += (_if_another_exists(found, statement, case, record) for found in selected if not found.attempt)
     return Draft(tuple(facts), tuple(notices), weakens=len(facts) > 1)
 
 
@@ -67,15 +67,15 @@ def _wanted(statement: Import, case: Case, record: Record) -> list[_Wanted]:
     if statement.attempt or statement.url or statement.codes:
         if not ADDRESS.fullmatch(where):
             raise Refused(Message("import-one-address", "--attempt, --url and --code need one address", where))
-        if statement.attempt and (statement.url or not _ID.fullmatch(statement.attempt)):
-            raise Refused(Message("bad-attempt", "expected 32 hexadecimal digits, and no --url besides", "--attempt"))
+        if statement.attempt and not _ID.fullmatch(statement.attempt):
+            raise Refused(Message("bad-attempt", "expected 32 hexadecimal digits", "--attempt"))
     if statement.url:
         if has_attempt(statement.url):
             raise Refused(Message("attempt-needed", "expected the URL as it was sent, without {attempt}", "--url"))
         desired = subscriptions.get(Address(where))
         codes = statement.codes or (desired.codes if desired else ())
         if not codes:
-            raise Refused(Message("codes-needed", "not in config/: name its event codes with --code", where))
+            raise Refused(Message("codes-needed", "not in config/: give its event codes with --code", where))
         pairs = [(Address(where), codes, desired.template if desired else "")]
     else:
         selection = Selection((where,))
@@ -83,7 +83,9 @@ def _wanted(statement: Import, case: Case, record: Record) -> list[_Wanted]:
         if not matching:
             what = f"not in config/{suggestion([where], subscriptions)}"
             words = ("reconciler", "state", "import", where, "--url", "URL", "--code", "CODE")
-            raise SelectionError(Message("not-desired", what, where, (step("if it exists, say how", *words),)))
+            raise SelectionError(
+                Message("not-desired", what, where, (step("if it exists, give its URL and event codes", *words),))
+            )
         pairs = [(found.address, statement.codes or found.codes, found.template) for found in matching]
     return [_located(statement, case, record, *pair) for pair in pairs]
 
@@ -91,21 +93,27 @@ def _wanted(statement: Import, case: Case, record: Record) -> list[_Wanted]:
 def _located(
     statement: Import, case: Case, record: Record, address: Address, codes: tuple[str, ...], template: str
 ) -> _Wanted:
-    """Return what is to be recorded, with the service and the id. Raises Refused for another service."""
+    """Return what is to be recorded, with the service and the id. Raises Refused for another service.
+
+    An id that is in the URL stands for `{attempt}`, also in a URL that `config/` no longer names.
+    """
     target, bound = case.desired.targets.get(address.target), record.base_urls.get(address.target, ())
     base_url = target.base_url if target else next(iter(bound), "")
     if not base_url:
         raise Refused(Message("target-unknown", "target not declared in config/", address.target))
     if bound and record.service_of(base_url) not in {record.service_of(url) for url in bound}:
-        same = step("if both are one service, run", "reconciler", "state", "rebind", "-t", address.target)
-        what = f"recorded at {', '.join(bound)}, and the settings name {base_url}"
+        same = step("if both are the same service, run", "reconciler", "state", "rebind", "-t", address.target)
+        what = f"recorded at {', '.join(bound)}, but the settings name {base_url}"
         raise Refused(Message("other-service", what, address.target, (same,)))
     codes, attempt = tuple(sorted(set(codes))), statement.attempt
     if statement.url:
         parts = normal_url(template).split(ATTEMPT, 1)
         fit = re.fullmatch("([0-9a-f]{32})".join(map(re.escape, parts)), normal_url(statement.url))
         if fit is None or not has_attempt(template):
-            return _Wanted(address, codes, statement.url, statement.url, base_url)
+            template = statement.url.replace(attempt, ATTEMPT) if attempt else statement.url
+            return _Wanted(address, codes, template, statement.url, base_url, attempt)
+        if attempt not in ("", fit[1]):
+            raise Refused(Message("bad-attempt", f"the URL has another id, {fit[1]}", "--attempt"))
         attempt = fit[1]
     return _Wanted(address, codes, template, filled(template, attempt) if attempt else template, base_url, attempt)
 
@@ -130,15 +138,15 @@ def _unrecorded(wanted: _Wanted, statement: Import, record: Record) -> tuple[tup
             return codes, _recorded_elsewhere(holder, wanted)
     if codes and has_attempt(wanted.template) and not wanted.attempt:
         steps = (
-            step("name the id in the URL that was created", *import_words, "--attempt", "ID"),
-            step("or name that URL", *import_words, "--url", "URL"),
+            step("give the id in the URL that was created", *import_words, "--attempt", "ID"),
+            step("or give that URL", *import_words, "--url", "URL"),
         )
         return (), Message(
-            "attempt-needed", "its URL has {attempt}, and which id it was is not known", wanted.address, steps
+            "attempt-needed", "its URL contains {attempt}, and the id is not known", wanted.address, steps
         )
     others = [attempt for attempt in record.at_address(wanted.address) if attempt.in_force]
     if codes and statement.where != wanted.address and others and not holders:
-        what = f"recorded with {others[-1].url}, and config/ has {wanted.template}"
+        what = f"recorded with {others[-1].url}, but config/ has {wanted.template}"
         return (), Message("recorded-otherwise", what, wanted.address, (step("if both exist, run", *import_words),))
     return codes, None
 
@@ -161,7 +169,8 @@ def _if_another_exists(wanted: _Wanted, statement: Import, case: Case, record: R
     """Return how to record one that exists besides those in force: one thought removed, or one nobody knew of."""
     codes = [word for code in statement.codes for word in ("--code", code)]
     new_id = "ID" if has_attempt(wanted.template) else case.new_id()
-    words = ("reconciler", "state", "import", wanted.address, "--attempt", new_id, *codes)
+    url = ("--url", statement.url) if statement.url else ()
+    words = ("reconciler", "state", "import", wanted.address, *url, "--attempt", new_id, *codes)
     removed = (
         attempt
         for attempt in record.at_address(wanted.address)
@@ -171,7 +180,7 @@ def _if_another_exists(wanted: _Wanted, statement: Import, case: Case, record: R
         resolve_step(attempt, f"if attempt {attempt.id} was not removed, run", "--created") for attempt in removed
     )
     steps = (*(step(way.text, *way.command, "--force") for way in forced), step("if another one exists, run", *words))
-    return Message("recorded-already", "nothing left to do: the record says so already", wanted.address, steps)
+    return Message("recorded-already", "nothing to do: already recorded", wanted.address, steps)
 
 
 def _recorded_elsewhere(attempt: Attempt, wanted: _Wanted) -> Message:

@@ -17,7 +17,7 @@ from reconciler.record.fold import fold
 from reconciler.record.gates import Note, Obstacle, Standing, concerning, stand
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from reconciler.model.record import Record
     from reconciler.record.chain import Line
@@ -57,15 +57,11 @@ class Journal:
         begins_here: bool = True,
     ) -> None:
         self.store = store
+        self.place = store.place
         self.notes = notes
         self.expected = expected
         self._services = services
         self._begins_here = begins_here
-
-    @property
-    def place(self) -> str:
-        """The name of the place."""
-        return self.store.place
 
     def remembered(self, record: str = "") -> tuple[Note, ...]:
         """Return the notes of this machine that concern the place, its services, or the record with this id."""
@@ -88,7 +84,7 @@ class Journal:
         torn = len(stored.data) - stored.data.rfind(b"\n") - 1
         del stored  # its bytes are as many as what comes of them
         reading = self._judged(fold(lines), lines, second, notes, torn)
-        self._note(reading)
+        self._note(reading, notes)
         return reading
 
     def append(self, reading: Reading, facts: Sequence[AnyFact], note: str) -> Reading:
@@ -104,7 +100,7 @@ class Journal:
         self.store.append(reading.record.head, len(reading.lines) + 1, data, note, second=second)
         lines = reading.lines + new
         after = self._judged(fold(lines), lines, second, notes)
-        self._note(after)
+        self._note(after, notes)
         return after
 
     def accept(self, reading: Reading | None, facts: Sequence[AnyFact], note: str) -> Reading:
@@ -117,7 +113,7 @@ class Journal:
         self.store.append(head, len(former_lines) + 1, data, note, second=new[-1].hash)
         lines = former_lines + new
         record = fold(lines)
-        self._remember(record, record.entries, record.head, lambda _: True)
+        self.notes.write(self._note_of(record, record.entries, record.head))
         for former in self.remembered(record.id):
             if former.place == self.place and former.record != record.id and record.contains(former.head):
                 self.notes.drop(former)
@@ -136,7 +132,8 @@ class Journal:
         self.store.append(head, seq, data, note, second=last if advances else None)
         if advances:
             entries = seq + len(lines) - 1
-            self._remember(reading.record, entries, last, lambda former: former.entries < entries)
+            note_of_last = self._note_of(reading.record, entries, last)
+            self.notes.write(note_of_last, lambda former: former.entries < entries)
 
     def catch_up(self, reading: Reading) -> None:
         """Move the second place to the head that was read, if it lags: after an append whose second half was lost."""
@@ -152,15 +149,20 @@ class Journal:
         standing = stand(record, known, self.place, is_file=is_file, second=second, expected=self.expected)
         return Reading(record, lines, standing, second, torn)
 
-    def _note(self, reading: Reading) -> None:
-        """Note the head that was read, if the record contains all that is remembered; of no other record, or file."""
+    def _note(self, reading: Reading, notes: Sequence[Note]) -> None:
+        """Note the head that was read, if the record contains all that is remembered; of no other record, or file.
+
+        A note that says so already, among the `notes` that were read before the record, is left alone.
+        """
         record, obstacles = reading.record, reading.standing.obstacles
         if {Obstacle.HEADS_MISSING, Obstacle.OTHER_RECORD, Obstacle.NOT_FROM_HERE}.isdisjoint(obstacles):
-            self._remember(record, record.entries, record.head, lambda former: record.contains(former.head))
+            note = self._note_of(record, record.entries, record.head)
+            if note not in notes:
+                self.notes.write(note, lambda former: record.contains(former.head))
 
-    def _remember(self, record: Record, entries: int, head: str, replaces: Callable[[Note], bool]) -> None:
+    def _note_of(self, record: Record, entries: int, head: str) -> Note:
         services = tuple(sorted(self._services | record.bound_services))
-        self.notes.write(Note(record.id, services, self.place, entries, head), replaces)
+        return Note(record.id, services, self.place, entries, head)
 
     def _missing(self) -> Message:
         notes = self.remembered(self.expected)
@@ -176,7 +178,7 @@ class Journal:
         if self._begins_here:
             steps = (Step("to begin the record of this project, run", ("reconciler", "state", "init")),)
         else:
-            steps = (Step("begin the record once, on a machine of a person; then run this again"),)
+            steps = (Step("begin the record once, on a person's machine; then run this again"),)
         return Message("record-missing", "there is no record yet", self.place, steps)
 
 

@@ -125,9 +125,7 @@ def _until_complete(case: Case, loss: str) -> Message:
         step("add what another copy of the record has", "reconciler", "state", "recover", "FILE"),
         step("when nothing is missing, run", "reconciler", "state", "complete", "--loss", loss),
     )
-    return Message(
-        "until-complete", "nothing is created until someone has said what exists", case.standing.place, steps
-    )
+    return Message("until-complete", "nothing is created until what exists is recorded", case.standing.place, steps)
 
 
 def _complete(statement: statements.Complete, case: Case, record: Record) -> Draft:
@@ -156,7 +154,7 @@ def _not_ended_by_complete(loss: Loss, case: Case, record: Record) -> Message | 
         steps = [step("finish the copy", "reconciler", "state", "copy", loss.of, case.standing.place)]
         if others:
             steps.append(step("to end the other losses only, run", "reconciler", "state", "complete", *others))
-        what = f"loss {loss.id} was opened by a copy, which ends it"
+        what = f"loss {loss.id} was opened by a copy; finishing the copy ends it"
         return Message("loss-of-copy", what, case.standing.place, tuple(steps))
     until = _in_flight_until(loss)
     if loss.cause != "accepted" or case.now >= until:
@@ -195,8 +193,8 @@ def _rebind(statement: statements.Rebind, case: Case, record: Record) -> Draft:
         return Draft()
     fact = Rebound(at=case.at, target=str(target.name), base_url=target.base_url, account=account)
     what = (
-        f"you say that {', '.join(record.base_urls[target.name])} and {target.base_url} are one service (or account):"
-        " what is recorded at either is in force at both"
+        f"you say that {', '.join(record.base_urls[target.name])} and {target.base_url} are the same service (or"
+        " account): what is recorded at either is in force at both"
     )
     return Draft((fact,), (Message("said-by-rebind", what, target.name),), weakens=True)
 
@@ -212,14 +210,17 @@ def _observe(statement: statements.Observe, case: Case, record: Record) -> Draft
 
 def _recover(statement: statements.Recover, case: Case, record: Record) -> Draft:
     if record.closed_to:
-        use = step("recover there", "reconciler", "state", "recover", statement.source, "--state", record.closed_to)
+        use = step("recover it there", "reconciler", "state", "recover", statement.source, "--state", record.closed_to)
         what = f"the record continues at {record.closed_to}"
         raise Refused(Message("record-closed", what, case.standing.place, (use,)))
     theirs = fold(statement.lines)
-    given_up = step("or, if it was given up for another copy, run", "reconciler", "state", "accept-loss")
+    given_up = step("or, if it was abandoned for another copy, run", "reconciler", "state", "accept-loss")
     refusals = [
         Message(
-            "copy-unfinished", f"loss {loss.id} there is of an unfinished copy", statement.source, (finish, given_up)
+            "copy-unfinished",
+            f"loss {loss.id} in that record comes from an unfinished copy",
+            statement.source,
+            (finish, given_up),
         )
         for loss in theirs.open_losses
         if loss.cause == "copy" and loss.id not in record.losses
@@ -231,10 +232,14 @@ def _recover(statement: statements.Recover, case: Case, record: Record) -> Draft
         if ours and not any(
             {side.service_of(url) for url in ours} & {side.service_of(url) for url in urls} for side in (record, theirs)
         ):
-            what = f"{statement.source} has this target at {', '.join(urls)}, another service than {', '.join(ours)}"
-            same = step("if both are one service, run first", "reconciler", "state", "rebind", "-t", target)
+            what = (
+                f"{statement.source} binds this target to {', '.join(urls)}, a different service from {', '.join(ours)}"
+            )
+            same = step("if both are the same service, first run", "reconciler", "state", "rebind", "-t", target)
             if not (target in record.base_urls and case.standing.first_gate_open):  # it would be refused, or no help
-                same = step(f"if both are one service, set `base_url: {urls[0]}` in config/ until this is recovered")
+                same = step(
+                    f"if both are the same service, set `base_url: {urls[0]}` in config/ until this is recovered"
+                )
             refusals.append(Message("other-service", what, target, (same,)))
     if refusals:
         raise Refused(*refusals)
@@ -297,7 +302,7 @@ def propose(statement: Statement, case: Case, ids: Sequence[str] = ()) -> Propos
     facts = tuple(fact if fact.origin else replace(fact, by=case.by) for fact in made.facts)
     shown = [Message("appends", describe(fact), _subject(fact, case)) for fact in facts]
     if not (facts or made.notices):
-        shown.append(Message("nothing-to-do", "nothing left to do: the record says so already", case.standing.place))
+        shown.append(Message("nothing-to-do", "nothing to do: already recorded", case.standing.place))
     record = case.record.id if case.record else ""
     return Proposal(facts, (*shown, *made.notices), made.weakens, digest_of(record, facts, drawn), tuple(drawn))
 

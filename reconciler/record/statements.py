@@ -43,7 +43,7 @@ class Complete(Struct, frozen=True):
 class Import(Struct, frozen=True):
     """The desired subscriptions of an address or a pattern, or this URL with these codes, were created by other means.
 
-    `attempt` is the id in the URL that was created, for one with `{attempt}`.
+    `attempt` is the id in the URL that was created, for one with `{attempt}`; for another, any id that is new.
     """
 
     where: str

@@ -179,8 +179,9 @@ def _route(route: Duplicate) -> Json:
 
 def parity_json(pairs: Pairs) -> Json:
     """Return the document of a comparison of targets."""
-    known = {"pairs": pairs.compared, "unpaired": pairs.unpaired, "unused": pairs.unused, "foreign": pairs.foreign}
-    return {"format_version": FORMAT, "in_line": pairs.in_line, **known}
+    known = {"pairs": pairs.compared, "unpaired": pairs.unpaired, "unused": pairs.unused}
+    closed = {"foreign": pairs.foreign, "gates": pairs.gates}
+    return {"format_version": FORMAT, "in_line": pairs.in_line, **known, **closed}
 
 
 def removals_json(removals: Sequence[Removals]) -> Json:

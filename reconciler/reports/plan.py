@@ -74,7 +74,7 @@ def differing(plan: Plan) -> list[str]:
     undeclared = sum(attempt.in_force for attempt in plan.undeclared)
     since = min((attempt.requested for attempt in awaiting if attempt.requested), default="")
     words = [
-        counted(len(twice), "route is delivered twice", "routes are delivered twice") if twice else "",
+        counted(len(twice), "route delivered twice", "routes delivered twice") if twice else "",
         counted(codes, "surplus code") if codes else "",
         counted(undeclared, "subscription") + " in force on targets not in config/" if undeclared else "",
         counted(len(awaiting), "removal") + f" awaited{since and f' since {since}'}" if awaiting else "",
@@ -246,7 +246,7 @@ def selected(plan: Plan) -> list[str]:
 def _details(plan: Plan, desired: Iterable[Subscription]) -> Iterator[doc.Details]:
     if any(change.action is not Action.BLOCKED for change in plan.changes):
         command = ("reconciler", "apply", *selected(plan), "--expect-digest", plan.digest)
-        todo = doc.Todo("This is refused if anything differs from what is shown here", (command,))
+        todo = doc.Todo("Refused if anything differs from this plan", (command,))
         yield doc.Details("Apply exactly this plan, by its digest", (doc.Commands((todo,)),))
     if cells := _cells(plan, desired):
         yield doc.Details("Event codes by subscription and target", (matrix(cells, sorted(plan.targets)),))

@@ -121,7 +121,7 @@ def _doubts(status: Status) -> Iterator[Message]:
                 "removal-cancelled",
                 f"the request to remove it was cancelled at {attempt.cancelled}",
                 f"{attempt.address} (attempt {attempt.id})",
-                (step("if the operator has removed it all the same, run", *command),),
+                (step("if the operator removed it anyway, run", *command),),
             )
         if not target.declared:
             yield Message("target-undeclared", "not declared in config/: not planned", target.name)
@@ -207,7 +207,7 @@ def _letter_to(target: Removals) -> Iterator[Block]:
         yield Paragraph("The next apply records that these stay.", Tone.FAINT)
     if target.awaiting:
         since = min(awaiting.since for awaiting in target.awaiting)
-        yield Letter(f"{Purpose.DELETE} (requested since {since})", letter_to_delete(target))
+        yield Letter(f"{Purpose.DELETE} (requested {since})", letter_to_delete(target))
         commands = tuple(
             (
                 "reconciler", "removal", "confirm", awaiting.attempt.address, "--attempt", awaiting.attempt.id,
@@ -234,15 +234,15 @@ def parity_document(pairs: Pairs) -> doc.Document:
     leaving = sorted({address for parity in pairs.compared for address in parity.leaving})
     steps = []
     if waiting:
-        steps.append(doc.Todo(f"To see what is left to apply of {listed(waiting, 5)}, run", (("reconciler", "plan"),)))
+        steps.append(doc.Todo(f"To see the pending changes of {listed(waiting, 5)}, run", (("reconciler", "plan"),)))
     if leaving:
         commands = (("reconciler", "removal", "list"),)
-        steps.append(doc.Todo(f"To see what the operator is to remove of {listed(leaving, 5)}, run", commands))
+        steps.append(doc.Todo(f"To see the awaited removals of {listed(leaving, 5)}, run", commands))
     return doc.Document(
         "parity",
         _parity_verdict(pairs),
         doc.Tone.ADDED if pairs.in_line else doc.Tone.WARNING,
-        alerts=(*unpaired, *alerts(pairs.foreign, "Warning")),
+        alerts=(*unpaired, *alerts(pairs.gates, "Blocked"), *alerts(pairs.foreign, "Warning")),
         body=tuple(block for parity in pairs.compared for block in _pair(parity, alone=len(pairs.compared) == 1)),
         next=doc.Commands(tuple(steps)) if steps else None,
         details=tuple(_declared(pairs)),
@@ -250,8 +250,10 @@ def parity_document(pairs: Pairs) -> doc.Document:
 
 
 def _parity_verdict(pairs: Pairs) -> str:
+    if pairs.gates:
+        return "Not in line: the record may not say what is in force."
     if pairs.foreign:
-        return "Not in line: the record is of another service or account than the settings name."
+        return "Not in line: the settings name another service or account than the record."
     if len(pairs.compared) == 1 and not pairs.unpaired:
         (parity,) = pairs.compared
         names = {difference.name for difference in parity.differences}
@@ -286,7 +288,7 @@ def _how(parity: Parity, views: list[View]) -> str:
     if View.PROVEN in views:
         return f"desired in {parity.b}, not yet proven in {parity.a}"
     if View.GATE in views:
-        return f"desired in {parity.b}, not so in force in {parity.a}"
+        return f"desired in {parity.b}, not fully in force in {parity.a}"
     return " and ".join(views)
 
 

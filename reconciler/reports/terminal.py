@@ -26,6 +26,7 @@ _STYLES = {
     doc.Tone.ERROR: "31;1",
     doc.Tone.FAINT: "2",
 }
+_BOLD = "1"
 _GAP = "  "
 _APART = (doc.Heading, doc.Table, doc.Letter, doc.Details)
 
@@ -64,7 +65,7 @@ def _section(blocks: Iterable[doc.Block], layout: Layout) -> Iterator[str]:
 def _lines(block: doc.Block, layout: Layout) -> Iterator[str]:  # noqa: C901 - one case for each kind of block
     match block:
         case doc.Heading():
-            yield from _wrapped(block.text, layout, style=_join(_STYLES[block.tone], "1"))
+            yield from _wrapped(block.text, layout, style=f"{_STYLES[block.tone]};1".lstrip(";"))
         case doc.Paragraph():
             yield from _wrapped(block.text, layout, style=_STYLES[block.tone])
         case doc.Facts():
@@ -83,7 +84,7 @@ def _lines(block: doc.Block, layout: Layout) -> Iterator[str]:  # noqa: C901 - o
             yield from _wrapped(f"{block.title}:", layout)
             yield from (harmless_line(f"    {line}").rstrip() for line in block.lines)
         case doc.Details():
-            yield from _wrapped(block.title, layout, style="1")
+            yield from _wrapped(block.title, layout, style=_BOLD)
             yield from (line for inner in block.blocks for line in _lines(inner, layout))
         case _:
             assert_never(block)
@@ -128,11 +129,23 @@ def _table(table: doc.Table, layout: Layout) -> Iterator[str]:
     rows = [tuple(map(visible, row)) for row in table.rows]
     widths = [max(map(len, column)) for column in zip(table.head, *rows, strict=True)]
     fitting = _fitting(widths, layout.width)
-    yield _styled(_row(table.head[:fitting], widths), "1", layout)
-    for row, tone in zip_longest(rows, table.tones, fillvalue=doc.Tone.PLAIN):
-        yield _styled(harmless_line(_row(row[:fitting], widths)), _STYLES[doc.Tone(tone)], layout)
-        if any(row[fitting:]):
-            yield harmless_line(f"    {_GAP.join(filter(None, row[fitting:]))}")
+    tones = (_BOLD, *(_STYLES[tone] for tone in table.tones))
+    for row, style in zip_longest((table.head, *rows), tones, fillvalue=""):
+        yield _styled(harmless_line(_row(row[:fitting], widths)), style, layout)
+        for line in _filled(filter(None, row[fitting:]), layout.width):
+            yield from _wrapped(line, layout, "    ")
+
+
+def _filled(cells: Iterable[str], width: int | None) -> Iterator[str]:
+    """Yield cells side by side, as many on a line as fit."""
+    line = ""
+    for cell in cells:
+        if line and width is not None and len(f"    {line}{_GAP}{cell}") > width:
+            yield line
+            line = ""
+        line = f"{line}{_GAP}{cell}" if line else cell
+    if line:
+        yield line
 
 
 def _row(cells: Iterable[str], widths: Iterable[int]) -> str:
@@ -169,7 +182,3 @@ def _wrapped(text: str, layout: Layout, indent: str = "", style: str = "") -> It
 
 def _styled(text: str, style: str, layout: Layout) -> str:
     return f"\x1b[{style}m{text}\x1b[0m" if layout.colour and style and text else text
-
-
-def _join(*styles: str) -> str:
-    return ";".join(filter(None, styles))

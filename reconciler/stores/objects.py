@@ -143,7 +143,7 @@ class ObjectStore:
             ):
                 self._seen = (*kept, written)
                 return
-        what = "the object store acknowledged the lines, and does not return them"
+        what = "the object store acknowledged the lines, but does not return them"
         raise StoreUnavailable(Message("objects-not-seen", what, f"{self.place}/{_key(number)}"))
 
     def _prove(self) -> None:
@@ -254,7 +254,7 @@ class Bucket:
             )
             self._writing: Any = make(retry_config={"max_retries": 0})  # a retry would meet what it wrote itself
         except (BaseError, ValueError):  # its text quotes settings
-            what = "the settings of the object store in the environment cannot be used"
+            what = "the object store settings in the environment are not usable"
             step = Step(f"check {_CREDENTIALS[scheme]}, and the endpoint if one is set")
             raise SettingsError(Message("objects-settings", what, place, (step,))) from None
 
@@ -314,7 +314,7 @@ class Bucket:
         elif re.match(r"[^\n]*169\.254\.|[^\n]*token request", text):
             what, step = "no credentials for the object store", Step(f"set {_CREDENTIALS[self._scheme]}")
         elif number in ("401", "403"):
-            step = Step("check the credentials: they must permit to list the bucket, and to get and put objects")
+            step = Step("check the credentials: they must allow listing the bucket, and reading and writing objects")
             what = f"access to the object store was denied ({named})"
         elif re.search(r"kind: Timeout|TimedOut|no answer", text):
             what = "the object store did not answer in time"

@@ -112,7 +112,7 @@ class PostgresStore:
                     raise head_moved(self.place, *(["the record is missing"] if line is None else []))
                 connection.execute(self._statement(_INSERT), (list(range(last + 1, last + 1 + len(new))), new))
             if new and connection.execute(self._statement(_LINE), (last + len(new),)).fetchone() != (new[-1],):
-                raise self._failure("the database acknowledged the lines, and does not return them")
+                raise self._failure("the database acknowledged the lines, but does not return them")
 
         try:
             self._in_connection(work)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from support.applying_bench import TARGET
 from support.scene import USA, Scene, hooks
 
 from reconciler.applying.verdict import unresolved, verdict_of, verdict_without_record
+from reconciler.errors import Message
 from reconciler.model.address import Address
 from reconciler.model.plan import Action, Block, Change, Done, Plan, Result, TargetPlan, Verdict
 
@@ -39,11 +41,36 @@ def test_an_outcome_with_nothing_left_to_do(outcome: Done) -> None:
     assert bad.get(outcome, Verdict.DONE) is verdict_of([Result(A, Action.CREATE, outcome)], plan_of(), ())
 
 
+@pytest.mark.parametrize("one", list(Done))
+@pytest.mark.parametrize("other", list(Done))
+def test_two_outcomes_at_once(one: Done, other: Done) -> None:
+    """The worse of the two counts, whichever comes first: 3 over 1 over 0."""
+    both = [Result(A, Action.CREATE, one), Result(B, Action.CREATE, other)]
+    left = plan_of(Change(A, Action.CREATE), Change(B, Action.CREATE))
+    alone = [verdict_of([result], left, ()) for result in both]
+    worst = next(verdict for verdict in (Verdict.UNRESOLVED, Verdict.FAILED, Verdict.DONE) if verdict in alone)
+    assert (worst, worst) == (verdict_of(both, left, ()), verdict_of(both[::-1], left, ()))
+
+
+@pytest.mark.parametrize("one", list(Block))
+@pytest.mark.parametrize("other", list(Block))
+def test_two_blocks_of_one_address(one: Block, other: Block) -> None:
+    """It waits as configured only if neither of its changes is blocked by anything else."""
+    left = plan_of(blocked(A, one), blocked(A, other))
+    patient = Block.WAITS in (one, other) and {one, other} <= {Block.WAITS, Block.DEPENDS}
+    expected = Verdict.DONE if patient else Verdict.FAILED
+    assert expected is verdict_of([Result(A, Action.BLOCKED, Done.SKIPPED)], left, ())
+
+
 @pytest.mark.parametrize(
-    ("block", "verdict"), [(block, Verdict.DONE if block is Block.WAITS else Verdict.FAILED) for block in Block]
+    ("block", "verdict"),
+    [
+        (block, {Block.WAITS: Verdict.DONE, Block.UNRESOLVED: Verdict.UNRESOLVED}.get(block, Verdict.FAILED))
+        for block in Block
+    ],
 )
 def test_a_blocked_change_that_is_still_blocked(block: Block, verdict: Verdict) -> None:
-    """Only a `wait` that waits is no failure; unknown outcomes come as attempts."""
+    """Only a `wait` that waits is no failure; an unknown outcome counts as in a plan, whichever address has it."""
     result = Result(A, Action.BLOCKED, Done.SKIPPED)
     assert verdict is verdict_of([result], plan_of(blocked(A, block)), ())
 
@@ -53,6 +80,13 @@ def test_a_removal_that_depends_on_a_blocked_change_follows_that(block: Block, v
     """It waits for whatever that waits for."""
     results = [Result(address, Action.BLOCKED, Done.SKIPPED) for address in (A, B)]
     assert verdict is verdict_of(results, plan_of(blocked(A, Block.DEPENDS, B), blocked(B, block)), ())
+
+
+def test_nothing_to_do_on_a_record_behind_a_closed_gate_is_a_failure() -> None:
+    """What exists is not known, so nobody can say that all is as desired."""
+    closed = replace(plan_of(), gates=(Message("heads-missing", "1 head is missing"),))
+    assert Verdict.FAILED is verdict_of([], closed, ())
+    assert Verdict.DONE is verdict_of([Result(A, Action.CREATE, Done.CREATED)], closed, ())
 
 
 def test_a_skipped_change_that_is_left_is_a_failure() -> None:

@@ -104,6 +104,26 @@ def test_a_file_that_is_no_plan_is_refused(project: CommandLine, sandbox: Sandbo
     assert "reconciler plan --out plan.json" in ran.err
 
 
+@pytest.mark.parametrize("edited", ["", "sha256:0"])
+def test_a_saved_plan_without_its_digest_approves_nothing(edited: str, project: CommandLine, sandbox: Sandbox) -> None:
+    """Whatever else the file says."""
+    document = project.fine("plan", "--format", "json").document
+    (project.directory / "plan.json").write_text(json.dumps(document | {"digest": edited}), encoding="utf-8")
+    ran = project("apply", "plan.json")
+    assert ran.code == 1
+    assert "the plan has changed" in ran.err
+    assert created(sandbox) == 0
+
+
+@pytest.mark.parametrize("words", [("--expect-digest", ""), ("--expect-digest=",), ("--state", ""), ("-t", "")])
+def test_an_empty_value_is_a_usage_error(words: tuple[str, ...], project: CommandLine, sandbox: Sandbox) -> None:
+    """A shell variable that is not set must not stand for an option that is not given."""
+    ran = project("apply", "--auto-approve", *words)
+    assert ran.code == 1
+    assert "an option or argument is empty" in ran.err
+    assert created(sandbox) == 0
+
+
 def test_the_saved_plan_is_the_document_of_plan(project: CommandLine, sandbox: Sandbox) -> None:
     """`--out` writes what `--format json` prints."""
     ran = project.fine("plan", "--out", "plan.json", "--format", "json")
@@ -153,6 +173,19 @@ def test_verbose_says_each_result_as_it_comes(project: CommandLine, sandbox: San
     """On stderr."""
     err = project.fine("apply", "--auto-approve", "-v").err
     assert "Note: + europe/staging/offers created 201" in err
+
+
+@pytest.mark.parametrize("wrong", ["CLIENT_SECRET", "BASE_URL"])
+def test_equal_errors_are_told_once(wrong: str, project: CommandLine, sandbox: Sandbox) -> None:
+    """Sixteen creates that fail for one reason are one error, and each address is named."""
+    names = [f"s{number}" for number in range(10, 26)]
+    text = "".join(f"    {n}: {{eventCodes: [ONB100{n[1:]}], webhookUrl: https://h.test/{n}}}\n" for n in names)
+    project.write_config(CONFIG.partition("    offers:")[0] + text)
+    project.environment.setenv(f"RECONCILER_EUROPE_STAGING_{wrong}", "http://127.0.0.1:9" if "URL" in wrong else "x")
+    ran = project("apply", "--auto-approve")
+    assert ran.code == 1
+    assert ran.out.count("Error: ") == 1
+    assert all(f"europe/staging/{name}" in ran.out.partition("Error: ")[2] for name in names)
 
 
 def test_an_apply_repeats_nothing(applied: CommandLine, sandbox: Sandbox) -> None:

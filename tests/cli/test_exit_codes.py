@@ -10,9 +10,13 @@ import pytest
 from support.command_line import CONFIG
 
 from reconciler.cli import main
-from reconciler.errors import Interrupted
+from reconciler.cli.options import code_of
+from reconciler.errors import Interrupted, Message, ReconcilerError
+from reconciler.model.plan import Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from support.command_line import CommandLine
 
     from reconciler.sandbox import Sandbox
@@ -69,6 +73,48 @@ def test_an_unknown_outcome_is_3(project: CommandLine, sandbox: Sandbox) -> None
     assert project("plan", "--detailed-exitcode").code == 3
     assert project("status", "--detailed-exitcode").code == 3
     assert project("plan").code == 0
+
+
+def test_every_verdict_has_a_code() -> None:
+    """None shares one with another."""
+    assert {verdict: code_of(verdict) for verdict in Verdict} == {
+        Verdict.DONE: 0, Verdict.FAILED: 1, Verdict.CHANGES: 2, Verdict.UNRESOLVED: 3,
+    }  # fmt: skip
+
+
+def kinds_of(kind: type[ReconcilerError]) -> Iterator[type[ReconcilerError]]:
+    """Yield a kind of error and all below it."""
+    yield kind
+    for below in kind.__subclasses__():
+        yield from kinds_of(below)
+
+
+@pytest.mark.parametrize("kind", sorted(set(kinds_of(ReconcilerError)) - {Interrupted}, key=repr))
+def test_every_error_is_1(kind: type[ReconcilerError], project: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of its messages is told on stderr, and nothing on stdout."""
+
+    def fail(*_: object, **__: object) -> Never:
+        problem = kind.__new__(kind)
+        ReconcilerError.__init__(problem, Message("one", "the first", "here"), Message("two", "the second"))
+        raise problem
+
+    monkeypatch.setattr("reconciler.desired.load_sound", fail)
+    ran = project("validate")
+    assert (ran.code, ran.out) == (1, "")
+    assert "the first" in ran.err
+    assert "the second" in ran.err
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("other", ["403", "401", None])
+def test_an_unknown_outcome_beside_another_is_3(
+    order: int, other: str | None, project: CommandLine, sandbox: Sandbox
+) -> None:
+    """Whether the other create is refused or succeeds, and whichever comes first."""
+    for fault in ["500-after", other][::order]:
+        sandbox.world.fail_next(fault) if fault else None
+    assert project("apply", "--auto-approve", "--parallelism", "1").code == 3
+    assert project("plan", "--detailed-exitcode").code == 3
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGHUP, 129), (signal.SIGINT, 130), (signal.SIGTERM, 143)])

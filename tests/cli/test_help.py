@@ -8,37 +8,20 @@ from typing import TYPE_CHECKING
 
 import click
 import pytest
+from support.command_line import commands
+from support.unmeasured import unmeasured
 
-from reconciler.cli.lazy import Command, Group
+from reconciler.cli.lazy import Group
 from reconciler.cli.main import cli
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from support.command_line import CommandLine
 
 _CONTEXT = click.Context(cli)
 
 
-def _paths(group: Group, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    for name in group.list_commands(_CONTEXT):
-        entry = group.get_command(_CONTEXT, name)
-        if isinstance(entry, Group):
-            yield from _paths(entry, (*before, name))
-        else:
-            yield (*before, name)
-
-
-PATHS = sorted(_paths(cli))
-
-
-def _command(path: tuple[str, ...]) -> Command:
-    found: click.Command | None = cli
-    for name in path:
-        assert isinstance(found, Group)
-        found = found.get_command(_CONTEXT, name)
-    assert isinstance(found, Command)
-    return found
+COMMANDS = dict(commands())
+PATHS = sorted(COMMANDS)
 
 
 def test_the_help_shows_commands_in_groups(reconciler: CommandLine) -> None:
@@ -75,7 +58,7 @@ def test_global_flags_are_listed_once(reconciler: CommandLine) -> None:
 def test_every_help_has_an_example_that_fits_a_terminal(path: tuple[str, ...], reconciler: CommandLine) -> None:
     """Each line has 80 columns at most, and each example names the command and options that it has."""
     out = reconciler.fine(*path, "--help").out
-    command = _command(path)
+    command = COMMANDS[path]
     names = {name for param in command.params if isinstance(param, click.Option) for name in param.opts}
     assert command.examples
     for example in command.examples:
@@ -83,6 +66,8 @@ def test_every_help_has_an_example_that_fits_a_terminal(path: tuple[str, ...], r
         assert f"reconciler {' '.join(path)}" in example
         assert {word for word in example.split() if word.startswith("--")} <= names
     assert all(len(line) <= 80 for line in out.splitlines())
+    arguments = {param.make_metavar(_CONTEXT) for param in command.params if isinstance(param, click.Argument)}
+    assert arguments & {line.strip() for line in out.splitlines()} == set()  # a name alone explains nothing
 
 
 def test_the_lines_of_the_table_are_those_of_the_commands() -> None:
@@ -94,6 +79,13 @@ def test_the_lines_of_the_table_are_those_of_the_commands() -> None:
             assert isinstance(entry, Group)
             group = entry
         assert str(group.entries[path[-1]][1]).endswith(".")  # type: ignore[index]
+
+
+def loaded(*words: str) -> tuple[str, set[str]]:
+    """Return what a command prints in a process of its own, and the modules that it has loaded at its end."""
+    code = f"import sys; from reconciler.cli.main import run; run({words!r}); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], env=unmeasured(), capture_output=True, text=True, check=True)
+    return done.stdout, set(done.stderr.split())
 
 
 @pytest.mark.parametrize(
@@ -109,21 +101,15 @@ def test_the_lines_of_the_table_are_those_of_the_commands() -> None:
 )
 def test_a_command_loads_no_more_than_it_uses(words: tuple[str, ...], forbidden: tuple[str, ...]) -> None:
     """The help of the program loads click alone."""
-    code = (  # what measures coverage is loaded before
-        "import sys; before = set(sys.modules); from reconciler.cli.main import run;"
-        f" run({words!r}); print(*set(sys.modules) - before, file=sys.stderr)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not set(forbidden) & set(done.stderr.split())
+    assert not set(forbidden) & loaded(*words)[1]
 
 
 def test_a_plan_loads_none_of_what_calls_the_service(applied: CommandLine) -> None:
     """Neither for an empty plan nor for one with a new subscription, but for deepdiff where something differs."""
-    code = "import sys; from reconciler.cli.main import run; run(['plan']); print(*sys.modules, file=sys.stderr)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    out, modules = loaded("plan")
     lean = {"pydantic", "httpx", "deepdiff", "rich", "asyncio", "importlib.metadata", "jinja2", "cryptography"}
-    assert "No changes." in done.stdout
-    assert not lean & set(done.stderr.split())
+    assert "No changes." in out
+    assert not lean & modules
 
 
 def test_an_unknown_command_suggests_one_that_is_spelt_alike(reconciler: CommandLine) -> None:

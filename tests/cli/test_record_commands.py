@@ -93,6 +93,26 @@ def test_a_removal_is_requested_listed_and_confirmed(applied: CommandLine) -> No
     assert OFFERS not in statuses(applied)
 
 
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [(("parity", "--gate"), 2), (("parity",), 2), (("parity", "--proven"), 2), (("removal", "list"), 1)],
+)
+def test_an_older_record_answers_no_gate_and_asks_for_no_removal(
+    words: tuple[str, ...], code: int, applied: CommandLine, tmp_path: Path
+) -> None:
+    """The subscription may be gone since, and the request to remove it may be withdrawn."""
+    file = tmp_path / "sandbox" / "state.jsonl"
+    applied.fine("removal", "request", OFFERS)
+    older = file.read_bytes()
+    applied.fine("removal", "cancel", OFFERS)
+    file.write_bytes(older)
+    targets = ("europe/staging", "europe/staging") if words[0] == "parity" else ()
+    ran = applied(*words, *targets)
+    assert ran.code == code
+    assert "reconciler state accept-loss" in ran.out + ran.err
+    assert "Please delete" not in ran.out
+
+
 def test_a_request_is_cancelled(applied: CommandLine) -> None:
     """What was to be removed stays."""
     applied.fine("removal", "request", OFFERS)

@@ -31,6 +31,15 @@ def test_a_token_is_printed_and_masked_in_actions(project: CommandLine, sandbox:
     assert (again.out.strip(), again.err) == (token, f"::add-mask::{token}\n")
 
 
+def test_a_token_is_for_the_api_that_an_option_names(project: CommandLine, sandbox: Sandbox) -> None:
+    """An argument is refused, and the message says where the options are listed."""
+    assert project.fine("token", "-t", "europe/staging", "--api", "loan").out.strip()
+    ran = project("token", "-t", "europe/staging", "loan")
+    assert (ran.code, ran.out) == (1, "")
+    assert "reconciler token --help" in ran.err
+    assert "--api [onboarding|notification|" in project.fine("token", "--help").out
+
+
 def test_an_unknown_target_is_refused(project: CommandLine, sandbox: Sandbox) -> None:
     """With those that are declared."""
     assert "did you mean europe/staging?" in project("token", "-t", "europe/stagin").err

@@ -104,7 +104,7 @@ def mistakes_or_none(content: bytes) -> tuple[Message, ...]:
 
 
 @given(desired_states(), st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_any_order_of_files_and_keys_gives_the_same_state(desired: Desired, data: st.DataObject) -> None:
     """Whatever the order of files, keys and codes, a state that is written is read back, sorted; and it is valid."""
     parts = documents(desired, data)
@@ -115,7 +115,7 @@ def test_any_order_of_files_and_keys_gives_the_same_state(desired: Desired, data
 
 
 @given(st.binary(max_size=60) | st.text(max_size=40).map(lambda text: text.encode("utf-8", "surrogatepass")))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_bytes_are_a_configuration_or_a_mistake(content: bytes) -> None:
     """Only a ConfigError comes of a file that is not YAML, not text or not sound."""
     load_or_refuse(content)
@@ -128,14 +128,14 @@ FRAGMENTS = st.sampled_from([*WORDS.split(), "\n", "\n  ", "\n    ", "\n      ",
 
 
 @given(st.lists(FRAGMENTS, max_size=30).map(" ".join))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_any_words_of_the_grammar_are_a_configuration_or_a_mistake(text: str) -> None:
     """The same for text that is nearly a configuration."""
     load_or_refuse(text.encode())
 
 
 @given(st.integers(min_value=0), st.integers(0, 2), st.characters())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_slip_of_the_keyboard_is_survived(where: int, kind: int, typed: str) -> None:
     """One character inserted, replaced or left out makes a mistake or another configuration, never a crash."""
     text = "".join(EXAMPLE.values())

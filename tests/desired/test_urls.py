@@ -114,7 +114,7 @@ PIECES = st.sampled_from(
     st.lists(PIECES, max_size=9).map("".join)
     | st.lists(PIECES, max_size=7).map(lambda rest: "https://" + "".join(rest))
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_every_url_that_is_taken_has_a_normal_form(url: str) -> None:
     """What is taken can be compared: its normal form is one of its own, and is taken too."""
     if urls.fault(url) is None:

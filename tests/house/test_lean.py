@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from support.unmeasured import unmeasured
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,7 +61,7 @@ def run(place: Path, *words: str, **variables: str) -> dict[str, object]:
     done = subprocess.run(
         [sys.executable, "-c", RUN, json.dumps(words)],
         cwd=place,
-        env={**os.environ, **variables},
+        env={**unmeasured(), **variables},
         capture_output=True,
         text=True,
         check=True,

@@ -26,7 +26,7 @@ LINE = line_of(Captured(AT, "ONB10011", "/offers", "https://a.example/offers", T
     text=st.text(max_size=20),
     headers=st.lists(st.tuples(st.just("X-A"), st.text(max_size=9)), max_size=3),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_line_is_read_again(path: str, verified: bool | None, text: str, headers: list[tuple[str, str]]) -> None:
     """Whatever is in it; a line is ASCII without control characters."""
     captured = Captured(AT, "LOA10013", path, None, verified, text.encode(), tuple(headers))

@@ -44,7 +44,7 @@ def test_documented_properties() -> None:
 
 
 @given(text=DECIMALS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_decimal_survives(text: str) -> None:
     """An amount is the number, and remembers how it was written."""
     provided = offering(Sweep=text).offers_provided
@@ -80,7 +80,7 @@ def test_missing_field() -> None:
 
 
 @given(properties=OBJECTS, others=OBJECTS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_undocumented_content_survives(properties: dict[str, Any], others: dict[str, Any]) -> None:
     """Properties of other codes and fields beside the three are kept as they came."""
     body = json.dumps({**others, "EventCode": "LOA10013", "Message": "m", "EventProperties": properties}).encode()

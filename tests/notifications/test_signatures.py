@@ -69,7 +69,7 @@ def test_known_answers(algorithm: str, digest: str) -> None:
 
 
 @given(scheme=SCHEMES, body=st.binary(max_size=40))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_signed_request_verifies(scheme: Verification, body: bytes) -> None:
     """With another body or another secret it does not; what `sign` makes is the same."""
     secret = secret_of(KEY, scheme.key_encoding)
@@ -81,7 +81,7 @@ def test_signed_request_verifies(scheme: Verification, body: bytes) -> None:
 
 
 @given(scheme=SCHEMES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_scheme_is_detected(scheme: Verification) -> None:
     """Every scheme that is tried is among those that fit; all that fit verify."""
     assume(scheme.prefix != "hmac=" or scheme.encoding)

@@ -220,6 +220,21 @@ def test_the_workflow_is_for_the_default_branch(tmp_path: Path, head: str | None
     assert "staging" in str(workflow["jobs"]["production"]["needs"])
 
 
+@pytest.mark.parametrize(
+    "origin", ["", '{"url": "file:///src"}', '{"url": "https://github.com/o/r.git", "vcs_info": {"commit_id": "abc"}}']
+)
+def test_the_workflow_is_pinned_to_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, origin: str) -> None:
+    """The one that this was installed from; an installation that does not know it says what to fill in."""
+    monkeypatch.setattr("importlib.metadata.PathDistribution.read_text", lambda *_: origin)
+    written = init(repository(tmp_path / "new"), Choices(github=True))
+    workflow = (tmp_path / "new" / WORKFLOW).read_text()
+    told = [step.text for step in written.steps if "OWNER/REPOSITORY" in step.text]
+    if "abc" in origin:
+        assert ("uses: o/r/.github/workflows/" in workflow, "@abc\n" in workflow, told) == (True, True, [])
+    else:
+        assert ("uses: $/" in workflow, len(told)) == (True, 1)
+
+
 def test_a_workflow_below_the_top_is_refused(tmp_path: Path) -> None:
     """GitHub would never read it."""
     repository(tmp_path / "top")

@@ -21,7 +21,7 @@ from reconciler.operations.statements import prepare
 from reconciler.record.chain import link, parse
 from reconciler.record.facts import Begun, Closed, Completed, LossOpened, Renamed
 from reconciler.record.statement_rows import IN_FLIGHT_AFTER_LOSS
-from reconciler.record.statements import Complete, Recover
+from reconciler.record.statements import Complete, Recover, Resolve
 from reconciler.values import stamp
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ class TestRecover:
             project_with().say(Recover("memory:y", parse(theirs, "")))
         assert [message.name for message in caught.value.messages] == ["copy-unfinished"]
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     @given(st.data())
     def test_nothing_appended_to_an_older_record_opens_a_gate(self, data: st.DataObject) -> None:
         """A record that lacks a head stays refused, whatever it is made to say, until the head is there again."""
@@ -206,6 +206,34 @@ class TestObserve:
         assert project.say(observed(project, file)).facts
         assert project.record_at().attempts[ID].status is Status.LIVE
         assert project.say(observed(project, file)).facts == ()
+
+    def test_wrong_word_is_overruled_by_name(self, tmp_path: Path) -> None:
+        """Whoever said that it was not created is named, once."""
+        url = URL.format(ID)
+        project = project_with(*unknown(ID, OFFERS, url=url, template=URL.format("{attempt}")))
+        project.say(Resolve(OFFERS, created=False))
+        file = self.capture(tmp_path, {"at": stamp(NOW), "url": url, "code": "ONB10001"})
+        (notice,) = observed(project, file).notices
+        assert (notice.name, notice.where) == ("not-created-overruled", OFFERS)
+        assert notice.what.startswith(f"somebody said at {stamp(NOW)} that attempt {ID} was not created")
+        project.say(observed(project, file))
+        assert project.record_at().attempts[ID].status is Status.LIVE
+        assert observed(project, file).notices == ()
+
+    @pytest.mark.parametrize(("verified", "status"), [(None, "unknown"), (False, "unknown"), (True, "live")])
+    def test_forged_notification_proves_nothing(self, tmp_path: Path, verified: object, status: str) -> None:
+        """Where verification is enforced, an unsigned notification at its own URL settles no unknown create."""
+        url = URL.format(ID)
+        project = project_with(*unknown(ID, OFFERS, url=url, template=URL.format("{attempt}")))
+        enforced = desired_of(verification=Verification("X-Signature", "hmac-sha256"))
+        project.__dict__["desired"] = enforced
+        project.say(
+            observed(
+                project,
+                self.capture(tmp_path, {"at": stamp(NOW), "url": url, "code": "ONB10001", "verified": verified}),
+            )
+        )
+        assert project.record_at().attempts[ID].status == status
 
     def test_what_is_left_out_is_told(self, tmp_path: Path) -> None:
         """Without a valid signature, without a code, from the future, unmanaged or unexplained: each is told."""

@@ -194,7 +194,7 @@ class TestSealed:
         assert name_of(lambda: Responses(directory).open(text, key), SettingsError) == "identity-in-the-open"
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=200), st.booleans())
 def test_any_body(directory: Path, identity: Path, body: bytes, sealed: bool) -> None:
     """Whatever the service sent comes back whole."""

@@ -251,6 +251,26 @@ class TestImport:
         assert project.say(another).facts == ()
         assert (len(excess(project.record_at()).twice), excess(project.record_at()).recorded) == (1, ())
 
+    @pytest.mark.parametrize("template", [URL.format("old"), "https://hooks.example/old/{attempt}"])
+    def test_another_one_at_a_url_of_before(self, template: str) -> None:
+        """Nor need its URL be that of config/: named with the id, which stands for {attempt} if it is in the URL."""
+        url = template.replace("{attempt}", "a")
+        project = project_with(*created("a", OFFERS, url=url, template=template), desired=desired_of())
+        assert project.say(Import(OFFERS, url=url, codes=("ONB10001",))).facts == ()
+        (way,) = steps_shown(project, Import(OFFERS, url=url, codes=("ONB10001",)))
+        assert way.startswith(f"reconciler state import {OFFERS} --url {url} --attempt ")
+        another = Import(OFFERS, attempt=ID, url=template.replace("{attempt}", ID), codes=("ONB10001",))
+        assert [fact.beside for fact in project.say(another).facts if isinstance(fact, Exists)] == [("a",)]
+        assert project.say(another).facts == ()
+        record = project.record_at()
+        assert (template, "{attempt}" in template) == (record.attempts[ID].template, record.attempts[ID].own_url)
+        assert (len(excess(record).twice), excess(record).recorded) == (1, ())
+
+    def test_id_and_url_that_contradict_each_other(self) -> None:
+        """A URL with another id than the one named is refused."""
+        project = project_with(desired=desired_of({OFFERS: (("ONB10001",), OWN)}))
+        assert refusal(project, Import(OFFERS, url=f"https://hooks.example/{ID}", attempt="f" * 32)) == ["bad-attempt"]
+
     def test_unknown_create_may_be_what_was_imported(self) -> None:
         """A history that was merged brings a create which may be the import: that it exists makes no second one."""
         project = project_with(desired=desired_of({OFFERS: (("ONB10001",), URL.format("offers"))}))
@@ -720,7 +740,7 @@ class TestTwice:
         AcceptLoss(),
     )
 
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=150)
     @given(st.lists(st.sampled_from(STATEMENTS), min_size=1, max_size=6))
     def test_said_again_it_changes_nothing(self, statements: list[Statement]) -> None:
         """After any statements, one that was accepted changes no attempt and no loss when it is said once more."""

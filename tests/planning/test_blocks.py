@@ -9,6 +9,7 @@ from reconciler.errors import Refused, SelectionError
 from reconciler.model.desired import Overlap, Replace
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Action, Block
+from reconciler.planning.status import removals
 from reconciler.record.gates import Obstacle
 
 OTHER = "https://api.other.example"
@@ -178,12 +179,14 @@ def test_unresolved_elsewhere(scene: Scene) -> None:
 
 
 def test_renamed(scene: Scene) -> None:
-    """A renamed subscription is not created: `state mv` is named, and the old name is not removed meanwhile."""
+    """A renamed subscription is not created: `state mv` is named, and no operator is asked to remove it meanwhile."""
     scene.hold("before", "ONB10001", hooks("{attempt}"))
     scene.want("after", "ONB10001", hooks("{attempt}"))
     blocked, depends = scene.changes()
     assert (Block.ELSEWHERE, Block.DEPENDS) == (blocked.block, depends.block)
     assert ["reconciler state mv europe/staging/before europe/staging/after"] == commands(blocked)
+    scene.apply()
+    assert [] == removals(scene.status())
     scene.move("before", "after")
     assert [] == scene.changes()
 

@@ -6,7 +6,8 @@ import pytest
 from support.scene import EUROPE, Scene, actions, hooks, names, target, warned
 
 from reconciler.model.desired import Overlap, Unknown
-from reconciler.model.plan import Action
+from reconciler.model.outcome import Outcome
+from reconciler.model.plan import Action, Block
 from reconciler.model.record import Status
 from reconciler.reports.json import status_json
 from reconciler.reports.status import status_document
@@ -113,3 +114,39 @@ def test_wrong_word(url: str) -> None:
         assert (Status.AWAITING_REMOVAL, []) == (scene.attempt(lost).status, scene.changes())
     else:
         assert (Status.GONE, []) == (scene.attempt(lost).status, scene.changes())
+
+
+def test_retry_that_was_needless(scene: Scene) -> None:
+    """Once the first create is proven, an unknown retry of it waits for nobody, unless it is for something else."""
+    (lost,) = scene.attempts
+    scene.apply(become=lambda _: Outcome.UNKNOWN)
+    retry = scene.attempts[1].id
+    scene.receive(lost.url, "ONB10001")
+    assert ((lost.id,), []) == (scene.attempt(retry).superseded_by, scene.changes())
+    assert [] == supersedes(scene)  # it may be removed first, if the retry exists too
+    scene.receive(scene.attempt(retry).url, "ONB10001")
+    assert (Action.REMOVE, (lost.id,), [lost.id]) == (
+        scene.change().action, scene.change().concerns, supersedes(scene),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("codes", "url"), [("ONB10001 ONB10002 ONB10003", OWN), ("ONB10001", NEW)])
+def test_retry_for_something_else(scene: Scene, codes: str, url: str) -> None:
+    """A retry for more codes, or another URL, is still needed once the first create is proven."""
+    (lost,) = scene.attempts
+    scene.want("offers", codes, url)
+    scene.apply(become=lambda _: Outcome.UNKNOWN)
+    scene.receive(lost.url, "ONB10001")
+    assert (Action.RETRY, (scene.attempts[1].id,)) == (scene.change().action, scene.change().concerns)
+
+
+def test_needless_retry_counts_again(scene: Scene) -> None:
+    """Once what made it needless is gone, someone must say whether it exists."""
+    (lost,) = scene.attempts
+    scene.apply(become=lambda _: Outcome.UNKNOWN)
+    scene.resolve(lost.id, created=True)
+    scene.drop("offers")
+    scene.apply()
+    assert [] == scene.changes()
+    scene.confirm(lost.id)
+    assert Block.UNRESOLVED is scene.change().block

@@ -9,6 +9,9 @@ from reconciler.model.desired import Overlap, Replace
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Action, Block, Duplicate, Surplus
 from reconciler.model.record import Status
+from reconciler.planning.status import removals
+from reconciler.reports.plan import verdict
+from reconciler.reports.status import letter_to_delete
 
 
 @pytest.fixture
@@ -198,6 +201,22 @@ def test_delivered_twice(scene: Scene, secret: str) -> None:
     scene.request(extra)
     planned = scene.plan().targets[EUROPE]
     assert ((), ()) == (planned.duplicates, planned.surplus)
+
+
+def test_all_delivered_twice(scene: Scene) -> None:
+    """Sixteen subscriptions that exist twice do not match; each letter keeps those that it does not ask to delete."""
+    for name in (f"s{number:02}" for number in range(16)):
+        scene.want(name, "ONB10001", hooks(name))
+        scene.hold(name, "ONB10001", hooks(name))
+        scene.request(scene.hold(name, "ONB10001", hooks(name)))
+        scene.hold(name, "ONB10001", hooks(name))
+    assert 16 == len(scene.plan().targets[EUROPE].duplicates)
+    assert "Nothing to apply. 16 routes delivered twice" in verdict(scene.plan())
+    (told,) = removals(scene.status())
+    delete, keep = " ".join(letter_to_delete(told)).split("Please keep")
+    for awaiting in told.awaiting:
+        assert (True, False) == tuple(f"our reference: {awaiting.attempt.id}" in part for part in (delete, keep))
+        assert (False, True) == tuple(awaiting.staying[0].id in part for part in (delete, keep))
 
 
 def test_recorded_twice(scene: Scene) -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from reconciler.model.address import Address
     from reconciler.model.plan import Change
 
-quick = settings(max_examples=40, deadline=None)
+quick = settings(max_examples=40)
 
 
 @quick

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import hmac
 import json
-import re
 from email.message import Message
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.endpoint import PAGE, Endpoint
 from support.notified import notification
 
 from reconciler.receiver import BadSignature, NotANotification, RequestRefused, Verification, Verifier, attempt_of
 from reconciler.receiver.verifier import fits
 
-PAGE = Path(__file__).parents[2] / ".github" / "RECEIVER.md"
+if TYPE_CHECKING:
+    from pathlib import Path
+
 SCHEME = Verification(header="X-Signature", algorithm="hmac-sha256", prefix="sha256=", encoding="hex")
 BODY = notification()
 ID = "0123456789abcdef" * 2
@@ -133,20 +134,16 @@ class TestAttempt:
             assert drawn.hex == attempt_of(url.replace("{attempt}", drawn.hex), template)
 
 
-def test_example_drops_only_what_is_superseded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_example_drops_only_what_is_superseded(tmp_path: Path) -> None:
     """The page's example drops what a live attempt supersedes, and handles all else."""
     template, unknown = "https://a.example/x/{attempt}", "f" * 32
     without_live = {"live": None, "supersedes": ["e" * 32]}
     addresses = {"europe/staging/a": {"live": "0" * 32, "supersedes": [ID]}, "europe/staging/b": without_live}
-    status = {"targets": {"europe/staging": {"addresses": addresses}}}
-    (tmp_path / "status.json").write_text(json.dumps(status))
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, Any] = {}
-    example = re.findall("```python\n(.*?)```", PAGE.read_text(), re.DOTALL)[1]
-    exec(compile(example, str(PAGE), "exec"), names)
+    endpoint = Endpoint(tmp_path / "endpoint")
+    endpoint.take(json.dumps({"targets": {"europe/staging": {"addresses": addresses}}}))
     paths = [f"/x/{attempt}" for attempt in (ID, "0" * 32, "e" * 32, unknown)]
-    assert [True, False, False, False] == [names["is_surplus"](path, template) for path in paths]
-    assert not names["is_surplus"]("/other", template)
+    assert [True, False, False, False] == [endpoint.is_surplus(path, template) for path in paths]
+    assert not endpoint.is_surplus("/other", template)
 
 
 def test_page_is_short() -> None:

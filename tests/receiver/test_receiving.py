@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING
 
 import pytest
+from support.memory_project import MemoryProject, desired_of, unknown
 from support.notified import notification, post
 from support.sandbox_client import STAGING, create
 
 from reconciler.errors import CallFailed, Message, Refused, SettingsError
 from reconciler.loopback import Server
 from reconciler.model.desired import Verification
+from reconciler.model.record import Status
 from reconciler.notifications.captured import Captured, read_captured
 from reconciler.notifications.signatures import sign
 from reconciler.operations import receiving
+from reconciler.operations.observing import observed
 from reconciler.operations.receiving import (
     Listening,
     SignatureCheck,
@@ -25,6 +29,7 @@ from reconciler.operations.receiving import (
     trigger,
 )
 from reconciler.receiver.receiver import Behaviour
+from reconciler.record.statements import Begin
 from reconciler.requests import Request, Response
 
 if TYPE_CHECKING:
@@ -99,6 +104,23 @@ class TestListening:
             assert 204 == post(f"{second.url}/offers", notification()).status
         assert [2] == [delivery.number for delivery in second.rest()]
         assert ["ONB10011"] * 2 == [captured.code for captured in read_captured(first.file)]
+
+    def test_forged_notification_proves_nothing(self, tmp_path: Path) -> None:
+        """What `listen --record` kept without a valid signature settles no unknown create; a signed one does."""
+        attempt, template, body = "0" * 32, "http://127.0.0.1/offers/{attempt}", notification()
+        project = MemoryProject({}, desired_of(verification=SCHEME))
+        project.say(Begin(complete=True))
+        project.add(
+            *unknown(attempt, f"{STAGING}/offers", url=template.replace("{attempt}", attempt), template=template)
+        )
+        project.clock = time.time()
+        check, file = SignatureCheck(SCHEME, lambda: {template: [b"s3cret"]}), tmp_path / "n"
+        for secret, answer, status in ((b"guessed", 401, Status.UNKNOWN), (b"s3cret", 200, Status.LIVE)):
+            with Listening(0, file, tmp_path, check=check) as listening:
+                headers = dict(signed(body, secret))
+                assert answer == post(f"{listening.url}/offers/{attempt}", body, headers).status
+            project.say(observed(project, str(file)))
+            assert status is project.record_at().attempts[attempt].status
 
     def test_nobody_takes_the_deliveries(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """They are dropped, and counted, rather than have the sender wait."""

@@ -129,7 +129,7 @@ FACTS: st.SearchStrategy[AnyFact] = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(FACTS, max_size=4))
 def test_round_trip(facts: list[AnyFact]) -> None:
     """Whatever facts say, they are read back as they are, one line each, with every character visible."""

@@ -110,7 +110,7 @@ def test_an_apply_without_changes_says_no_less_than_a_plan() -> None:
         "No changes. 2 subscriptions match the configuration."
     )
     left = plan(duplicates=(duplicate(),))
-    assert apply_document(Applied((), Verdict.DONE, left=left)).title == "Nothing to apply. 1 route is delivered twice."
+    assert apply_document(Applied((), Verdict.DONE, left=left)).title == "Nothing to apply. 1 route delivered twice."
 
 
 def test_an_apply_ends_with_what_to_do_after_a_removal() -> None:
@@ -217,7 +217,7 @@ def test_parity_says_once_what_differs_as_desired_and_in_force() -> None:
     ("difference", "words"),
     [
         (Difference("o", View.DESIRED, Side(("A",)), None), "desired in europe/staging only"),
-        (Difference("o", View.GATE, None, Side(("A",))), "not so in force in europe/staging"),
+        (Difference("o", View.GATE, None, Side(("A",))), "not fully in force in europe/staging"),
         (Difference("o", View.PROVEN, Side(()), Side(("A",)), {"A": ""}), "A: + never observed"),
     ],
 )

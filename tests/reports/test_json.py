@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import given
+from hypothesis import given, settings
 from msgspec import UNSET
 from support.plan_values import AT, ID, OFFERS, STAGING, URL, attempt, change, duplicate, plan, plans, surplus
 
@@ -104,6 +104,7 @@ def test_a_plan_has_every_key_of_its_format() -> None:
     }
 
 
+@settings(max_examples=40)
 @given(plans())
 def test_a_plan_of_anything_is_a_document_that_no_runner_obeys(drawn: Plan) -> None:
     """Text from elsewhere is read back as it was, and `##[` does not appear."""

@@ -44,7 +44,7 @@ def test_a_plan_shows_the_difference_first_and_the_next_command_last() -> None:
         (plan(unchanged=3), "No changes. 3 subscriptions match the configuration."),
         (plan(unchanged=1), "No changes. 1 subscription matches the configuration."),
         (plan(surplus=(surplus(),)), "Nothing to apply. 1 surplus code."),
-        (plan(duplicates=(duplicate(),)), "Nothing to apply. 1 route is delivered twice."),
+        (plan(duplicates=(duplicate(),)), "Nothing to apply. 1 route delivered twice."),
         (plan(awaiting_removal=(AWAITING,)), f"Nothing to apply. 1 removal awaited since {AT}."),
         (plan(undeclared=(attempt(),)), "Nothing to apply. 1 subscription in force on targets not in config/."),
         (

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
-from support.plan_values import OFFERS, change, nasty, plan, plans
+from support.plan_values import OFFERS, STAGING, change, differs, nasty, plan, plans
 
 from reconciler.errors import Message, Step
-from reconciler.reports import html, markdown, terminal
+from reconciler.model.plan import Action, Applied, Verdict
+from reconciler.model.status import Status, TargetStatus
+from reconciler.reports import html, json, markdown, terminal
+from reconciler.reports.apply import apply_document
 from reconciler.reports.document import (
     Alert,
     Changed,
@@ -26,6 +29,7 @@ from reconciler.reports.document import (
     alerts,
 )
 from reconciler.reports.plan import plan_document
+from reconciler.reports.status import status_document
 from reconciler.reports.words import command_line, harmless_line, visible
 
 if TYPE_CHECKING:
@@ -60,7 +64,7 @@ def commands_of(document: Document) -> list[str]:
     return [command_line(command) for todo in todos for command in todo.commands]
 
 
-@settings(deadline=None)
+@settings(max_examples=40)
 @given(plans())
 def test_all_serialisers_say_the_same_changes_counts_and_commands(drawn: Plan) -> None:
     """Each change, the verdict with its counts, and each command are in the text, the Markdown and the page."""
@@ -77,6 +81,9 @@ def test_all_serialisers_say_the_same_changes_counts_and_commands(drawn: Plan) -
                     assert visible(value) in text
                     assert markdown.code(value) in marked
                     assert visible(value) in page
+    counts = json.plan_json(drawn)["summary"]
+    words = {action: f"{counts[action]} {'' if action is Action.BLOCKED else 'to '}{action}" for action in Action}
+    assert [words[action] in document.title for action in Action] == [counts[action] > 0 for action in Action]
     assert visible(document.title) in text
     assert markdown.prose(document.title) in marked
     assert visible(document.title) in page
@@ -86,7 +93,34 @@ def test_all_serialisers_say_the_same_changes_counts_and_commands(drawn: Plan) -
         assert f">{command}</code>" in page
 
 
-@settings(deadline=None)
+@settings(max_examples=40)
+@given(plans(most=0))
+def test_no_document_says_no_changes_where_something_differs(drawn: Plan) -> None:
+    """Neither a plan, a status nor an apply does, in any format; where nothing differs, all do."""
+    status = Status(0.0, (TargetStatus(STAGING, ()),), drawn)
+    for document in (
+        plan_document(drawn),
+        status_document(status),
+        apply_document(Applied((), Verdict.DONE, left=drawn)),
+    ):
+        for text in (terminal.render(document, VERBOSE), markdown.render(document), html.render(document)):
+            assert ("No changes" in text) is not differs(drawn)
+            assert ("match" in text) is not differs(drawn)
+
+
+@settings(max_examples=40)
+@given(plans())
+def test_text_fits_a_terminal_of_80_columns(drawn: Plan) -> None:
+    """No command breaks, and no other line is longer but for a word that cannot break."""
+    document = plan_document(drawn)
+    lines = terminal.render(document, terminal.Layout(width=80, verbose=True)).splitlines()
+    commands = set(commands_of(document))
+    assert commands <= {line.strip() for line in lines}
+    long = [line for line in lines if len(line) > 80 and line.strip() not in commands]
+    assert [line for line in long if len(line.split(maxsplit=1)[-1].split(" ")[-1]) < 50] == []
+
+
+@settings(max_examples=40)
 @given(plans())
 def test_nothing_from_elsewhere_controls_a_terminal_or_a_runner(drawn: Plan) -> None:
     """No format has a control character, a character that reverses the direction, or a command of a runner."""
@@ -155,19 +189,23 @@ def test_no_command_breaks_at_the_width_of_a_terminal() -> None:
     assert all(len(line) <= 80 for line in text.splitlines() if "reconciler" not in line)
 
 
-def test_colour_says_nothing_by_itself() -> None:
-    """Without its escapes, coloured text is the same as text without colour."""
-    document = plan_document(plan(change(), unchanged=1))
-    coloured = terminal.render(document, terminal.Layout(colour=True))
+@settings(max_examples=40)
+@given(plans())
+def test_colour_says_nothing_by_itself(drawn: Plan) -> None:
+    """Without its escapes, coloured text is the same as text without colour; each change has a sign and a word."""
+    document = plan_document(plan(change(), *drawn.changes))
+    coloured = terminal.render(document, terminal.Layout(colour=True, verbose=True))
     assert "\x1b[32m" in coloured
-    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == terminal.render(document)
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == terminal.render(document, VERBOSE)
 
 
 def test_a_table_that_is_too_wide_continues_on_the_next_line() -> None:
-    """Columns that do not fit a terminal follow below their row, and no cell is lost."""
-    table = Table(("address", "URL"), (("a" * 30, "u" * 60),), (Tone.ERROR,))
+    """Columns that do not fit a terminal follow below their row, as many on a line as fit, and no cell is lost."""
+    head, row = ("address", "codes", "URL", "attempt"), ("a" * 30, "1 code", "u" * 60, "b" * 32)
+    table = Table(head, (row,), (Tone.ERROR,))
     lines = terminal.render(Document("t", "", body=(table,)), terminal.Layout(width=80)).splitlines()
-    assert lines == ["address", "a" * 30, f"    {'u' * 60}"]
+    first = [f"{head[0]:30}  codes", "    URL  attempt"]
+    assert lines == [*first, f"{row[0]}  1 code", f"    {'u' * 60}", f"    {'b' * 32}"]
 
 
 def test_a_letter_is_not_changed() -> None:

@@ -103,7 +103,7 @@ def test_properties_are_sent_as_given(sandbox: Sandbox, httpserver: HTTPServer) 
     assert expected == httpserver.log[0][0].get_json()["EventProperties"]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -203,8 +203,6 @@ def test_delivery_that_is_cut_off_is_attempted_again(tmp_path: Path) -> None:
             subscribe(first, f"http://127.0.0.1:{listener.getsockname()[1]}/offers")
             first.world.trigger("ONB10011", [b"{}"], None)
             connection, _ = listener.accept()
-            begun = time.monotonic()
-        assert time.monotonic() - begun < 3
         connection.close()
         with Sandbox(directory=tmp_path) as second:
             again, _ = listener.accept()

@@ -184,7 +184,7 @@ def test_bad_probabilities(probabilities: dict[str, float], message: str) -> Non
 
 
 @given(st.integers(), st.dictionaries(st.sampled_from(FAULT_NAMES), st.floats(0, 0.01), max_size=9))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_one_seed_is_one_sequence(seed: int, probabilities: dict[str, float]) -> None:
     """Two plans of one seed draw the same, whatever the other endpoint draws meanwhile."""
     one, other = FaultPlan(probabilities, seed), FaultPlan(probabilities, seed)
@@ -207,12 +207,12 @@ def hang(sandbox: Sandbox, token: str) -> None:
 
 
 def test_stop_ends_what_hangs() -> None:
-    """A sandbox stops within seconds, though a client waits for an answer."""
+    """A sandbox stops though a client waits for an answer, which then sees its connection end."""
     with Sandbox() as sandbox:
         token = get_token(sandbox)
         sandbox.world.fail_next("hang")
-        Thread(target=hang, args=(sandbox, token), daemon=True).start()
+        client = Thread(target=hang, args=(sandbox, token))
+        client.start()
         while not sandbox.world.requests["create", STAGING]:
             time.sleep(0.01)
-        begun = time.monotonic()
-    assert time.monotonic() - begun < 4
+    client.join()

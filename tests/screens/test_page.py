@@ -52,6 +52,15 @@ def test_axe_finds_nothing(pages: dict[str, Path], name: str, media: str, size: 
     assert examine(pages[name], script, size, media, axe.read_text(encoding="utf-8")) == []
 
 
+@pytest.mark.parametrize("name", OWN)
+def test_a_table_is_no_wider_than_a_desktop(pages: dict[str, Path], name: str) -> None:
+    """Nobody has to scroll sideways to read an id."""
+    script = (
+        """return [...page.querySelectorAll(".scroll")].filter((box) => box.scrollWidth > box.clientWidth).length"""
+    )
+    assert examine(pages[name], script) == 0
+
+
 def test_both_colour_schemes_have_their_own_colours(pages: dict[str, Path]) -> None:
     """Dark mode has a dark page."""
     script = "return view.getComputedStyle(page.documentElement).backgroundColor"

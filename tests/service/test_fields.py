@@ -103,7 +103,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.binary(max_size=40) | json_values.map(lambda value: json.dumps(value).encode()))
 def test_any_body(body: bytes) -> None:
     """Its fields can be stored in a record and come back."""

@@ -22,7 +22,7 @@ SECRETS = st.text(st.characters(min_codepoint=33, max_codepoint=0x2FF), min_size
 
 
 @given(st.text(), SECRETS, st.text())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_no_secret_is_left(before: str, secret: str, after: str) -> None:
     """Whole, percent-encoded or escaped for JSON, a secret goes."""
     for form in (secret, quote(secret, safe=""), json.dumps(secret)[1:-1]):
@@ -31,14 +31,14 @@ def test_no_secret_is_left(before: str, secret: str, after: str) -> None:
 
 
 @given(st.text())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_a_text_without_secrets_stays(text: str) -> None:
     """Nothing is taken out of a text that has nothing of the secrets."""
     assert (text, False) == (redact(text, ["\N{SNOWMAN}" * 9]), reveals(text, ["\N{SNOWMAN}" * 9]))
 
 
 @given(st.text(), st.integers(1, 60))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_an_excerpt_is_one_short_printable_line(text: str, limit: int) -> None:
     """Whatever comes in, a person sees one line without control characters, of bounded length."""
     line = excerpt(text, limit=limit)

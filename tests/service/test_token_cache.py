@@ -120,7 +120,7 @@ def test_a_damaged_entry_is_a_miss(directory: Path, provider: Provider, damage: 
     assert TokenCache(directory).get(PURPOSE, SECRET, provider) in ("token-number-1", "token-number-2")
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.recursive(st.none() | st.text() | st.floats(), lambda inner: st.dictionaries(st.text(), inner)))
 def test_any_content_under_the_right_key(directory: Path, content: object) -> None:
     """An entry that was encrypted with the secret may be of another version: a miss."""

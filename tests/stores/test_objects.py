@@ -290,7 +290,7 @@ def test_stale_segment_before_the_last(bucket: FaultyBucket, store: ObjectStore)
     assert [name[:2] for name in names_of(store)] == ["", "li", "aa", "b"]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.tuples(st.integers(0, 2), st.lists(st.sampled_from([*_FAULTS, ""]), max_size=3)), max_size=25))
 def test_any_faults(runs: list[tuple[int, list[Fault]]]) -> None:
     """Whatever three runs meet, a record only grows, what was acknowledged stays, and nobody's line is there twice."""

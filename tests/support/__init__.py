@@ -4,6 +4,7 @@ A command, from the nearest to the real thing:
 
 - `memory_project`: a project in memory whose time stands still, for operations without a command line.
 - `command_line.CommandLine`: commands called within the process, in a directory, against a sandbox.
+- `unmeasured` is the environment of processes whose modules are counted.
 - `machines.Partner` and its `Machine`s: the installed executable, a home for each machine, a place of each kind.
 - `forge.Forge`: a repository whose workflows `act` runs, with a double of `gh`.
 

@@ -7,9 +7,13 @@ import os
 import signal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from reconciler.cli.main import run
+import click
+
+from reconciler.cli.lazy import Command, Group
+from reconciler.cli.main import cli, run
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     import pytest
@@ -69,3 +73,15 @@ class CommandLine:
         ran = self(*words)
         assert ran.code == 0, ran
         return ran
+
+
+def commands(group: Group = cli, before: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Command]]:
+    """Yield every command of the program with the words of its name."""
+    context = click.Context(cli)
+    for name in group.list_commands(context):
+        entry = group.get_command(context, name)
+        if isinstance(entry, Group):
+            yield from commands(entry, (*before, name))
+        else:
+            assert isinstance(entry, Command)
+            yield (*before, name), entry

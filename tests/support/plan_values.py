@@ -127,15 +127,32 @@ def changes(draw: st.DrawFn) -> Change:
     )
 
 
+_BESIDES: dict[str, Any] = {
+    "surplus": (surplus(),),
+    "duplicates": (duplicate(),),
+    "awaiting_removal": (attempt(status=Status.AWAITING_REMOVAL, requested=AT, requested_codes=("ONB10011",)),),
+    "undeclared": (attempt("usa/staging/old"),),
+    "foreign": (Message("other-service", "the target is bound to another service"),),
+}
+"""What can differ besides changes, as arguments of `plan`."""
+
+
 @st.composite
-def plans(draw: st.DrawFn) -> Plan:
-    """Draw a plan with up to four changes, of different addresses."""
-    found = draw(st.lists(changes(), max_size=4, unique_by=lambda drawn: drawn.address))
+def plans(draw: st.DrawFn, most: int = 4) -> Plan:
+    """Draw a plan with at most so many changes, of different addresses, and with whatever else can differ."""
+    found = draw(st.lists(changes(), max_size=most, unique_by=lambda drawn: drawn.address))
+    besides = draw(st.sets(st.sampled_from(sorted(_BESIDES))))
     return plan(
         *found,
         unchanged=draw(st.integers(0, 3)),
-        surplus=tuple(draw(st.lists(st.builds(surplus), max_size=1))),
-        duplicates=tuple(draw(st.lists(st.builds(duplicate), max_size=1))),
         gates=tuple(draw(st.lists(messages(), max_size=1))),
         selection=tuple(draw(st.lists(nasty, max_size=1))),
+        **{name: _BESIDES[name] for name in besides},
     )
+
+
+def differs(drawn: Plan) -> bool:
+    """True if what is in force is not exactly what is desired, or may not be."""
+    planned = drawn.targets[STAGING]
+    besides = (planned.surplus, planned.duplicates, planned.awaiting_removal, planned.foreign)
+    return any((planned.changes, drawn.gates, drawn.undeclared, *besides))

@@ -21,11 +21,12 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Kind: first\r\n\r\nok"
 class RawServer:
     """Accepts connections on loopback, reads one request from each, and lets `script` do the rest.
 
-    `requests` are the requests that were read whole.
+    `requests` are the requests that were read whole, `ended` the connections whose script came to its end.
     """
 
     def __init__(self, script: Callable[[socket.socket], None], context: ssl.SSLContext | None = None) -> None:
         self.requests: list[bytes] = []
+        self.ended = 0
         self._script = script
         self._context = context
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -65,6 +66,7 @@ class RawServer:
         if request:
             self.requests.append(request)
             self._script(connection)
+            self.ended += 1
 
 
 def read_request(connection: socket.socket) -> bytes:
@@ -106,6 +108,6 @@ def say(*parts: bytes, pause: float = 0.0) -> Script:
     return script
 
 
-def drip(head: bytes, times: int = 100) -> Script:
-    """Return a script that sends `head` and then one byte every fiftieth of a second."""
-    return say(head, *[b"x"] * times, pause=0.02)
+def drip(head: bytes) -> Script:
+    """Return a script that sends `head` and then one byte every fiftieth of a second, for half a minute at most."""
+    return say(head, *[b"x"] * 1500, pause=0.02)

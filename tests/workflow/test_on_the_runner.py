@@ -198,9 +198,7 @@ def test_repair_of_the_whole_record(forge: Forge) -> None:
     assert "reconciler-state" in forge.git("branch", "--list", at=forge.origin)
 
 
-@pytest.mark.parametrize(
-    "command", ["apply; id", "state import $(id)", "::set-env name=X::y", "state show\n::error::x"]
-)
+@pytest.mark.parametrize("command", ["state import $(id); id", "state show\n::error::x\n::set-env name=X::y"])
 def test_command_that_is_none(forge: Forge, command: str) -> None:
     """No shell, and no command of the runner, is in what was typed."""
     approved(forge)

@@ -193,9 +193,9 @@ class GitStore:
                 return seen
             old = seen.tips[1]
             self._cache.push((self._branches[1], old, self._commit_head(old, second)))
-        what = "the remote acknowledged a push, and does not show it"
+        what = "the remote acknowledged a push, but does not show it"
         raise self._git.failure(
-            "git-push-not-seen", what, Step("check that fetch and push use one repository"), CONNECTION
+            "git-push-not-seen", what, Step("check that fetch and push use the same repository"), CONNECTION
         )
 
 

@@ -252,7 +252,7 @@ def _remote_name(git: Git, settings: Settings) -> str:
     if not names:
         step = Step("run", ("git", "remote", "add", "origin", "URL"))
         raise SettingsError(Message("git-no-remote", "this repository has no remote", git.place, (step,)))
-    what = f"this repository has the remotes {', '.join(names)}, and none of them is `origin`"
+    what = f"this repository has the remotes {', '.join(names)}, none of which is `origin`"
     raise SettingsError(Message("git-several-remotes", what, git.place, (Step("name one: git+URL#BRANCH"),)))
 
 

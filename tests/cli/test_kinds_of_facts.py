@@ -1,0 +1,157 @@
+"""Each kind of fact in a record that each command then reads: what it says, and with which exit code.
+
+The kinds are those of the record and the commands those of the program: one more without a row fails.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, get_args
+
+import pytest
+from support.command_line import commands
+from support.memory_project import created, unknown
+from support.memory_record import AT
+
+from reconciler.record.chain import last_head, link
+from reconciler.record.facts import (
+    Absent,
+    Answered,
+    AnyFact,
+    Begun,
+    Closed,
+    Completed,
+    Exists,
+    Intended,
+    Joined,
+    LossOpened,
+    Rebound,
+    Received,
+    RemovalCancelled,
+    RemovalConfirmed,
+    RemovalRequested,
+    Renamed,
+    SecretSet,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from support.command_line import CommandLine
+
+API, URL, OFFERS = "http://127.0.0.1:9", "http://127.0.0.1:9/offers", "europe/staging/offers"
+CONFIG = f"""\
+targets:
+  europe/staging: {{auth_url: {API}, base_url: {API}}}
+subscriptions:
+  europe/staging:
+    offers: {{eventCodes: [ONB10011], webhookUrl: {URL}}}
+"""
+ID, LOSS = "a" * 32, "b" * 32
+
+
+def made(address: str = OFFERS) -> list[AnyFact]:
+    """Return the facts of a create that was answered."""
+    return created(ID, address, "ONB10011", url=URL, base_url=API)
+
+
+def lost() -> list[AnyFact]:
+    """Return the facts of a create whose answer was lost."""
+    return unknown(ID, OFFERS, "ONB10011", url=URL, base_url=API, settled_by=1.0)
+
+
+CALL = lost()[0].what  # type: ignore[union-attr]
+LOST_TAIL = LossOpened(at=AT, loss=LOSS, cause="accepted")
+REQUEST = RemovalRequested(at=AT, attempt=ID, codes=("ONB10011",), by_plan=True)
+ENDS: dict[type, tuple[list[AnyFact], int]] = {
+    Begun: ([*made(), Begun(at=AT, record="c" * 32, origin="d" * 64)], 0),
+    LossOpened: ([*made(), LOST_TAIL], 2),
+    Completed: ([*made(), LOST_TAIL, Completed(at=AT, losses=(LOSS,))], 0),
+    Closed: ([*made(), Closed(at=AT, to="other.jsonl", loss=LOSS)], 2),
+    Joined: ([*made(), Joined(at=AT, heads=("e" * 64,))], 0),
+    Rebound: ([*made(), Rebound(at=AT, target="europe/staging", base_url="http://127.0.0.1:19")], 0),
+    Intended: (lost()[:1], 3),
+    Answered: (lost(), 3),
+    Exists: ([*lost(), Exists(at=AT, attempt=ID, what=CALL)], 0),
+    Absent: ([*lost(), Absent(at=AT, attempt=ID)], 2),
+    RemovalRequested: ([*made(), REQUEST], 2),
+    RemovalCancelled: ([*made(), REQUEST, RemovalCancelled(at=AT, attempt=ID, requests=("?",))], 0),
+    RemovalConfirmed: ([*made(), REQUEST, RemovalConfirmed(at=AT, attempt=ID, codes=("ONB10011",))], 2),
+    Renamed: ([*made("europe/staging/old"), Renamed(at=AT, attempts=(ID,), to=OFFERS)], 0),
+    SecretSet: ([*made(), SecretSet(at=AT, attempt=ID, secret="file:none")], 0),
+    Received: ([*made(), Received(at=AT, base_url=API, url=URL, code="ONB10011", first=AT, last=AT)], 0),
+}
+"""For each kind a record that ends with it, and the exit code of plan and status with --detailed-exitcode then."""
+
+NOT_OF_A_RECORD = {
+    ("init",), ("validate",), ("schema",), ("completion",), ("demo",), ("listen",), ("token",), ("lead", "create"),
+    ("signature", "detect"), ("sandbox", "serve"), ("sandbox", "trigger"), ("sandbox", "list"), ("sandbox", "delete"),
+    ("secret", "set"),
+}  # fmt: skip
+READING: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("plan",): (), ("status",): (), ("parity",): ("europe/staging", "europe/staging"), ("doctor",): ("--write",),
+    ("removal", "list"): (), ("state", "show"): (), ("state", "history"): (), ("state", "verify"): (),
+    ("secret", "show"): (OFFERS,), ("apply",): (),
+}  # fmt: skip
+SAYING: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("removal", "request"): (OFFERS,), ("removal", "cancel"): (OFFERS,), ("removal", "confirm"): (OFFERS,),
+    ("state", "import"): (OFFERS,), ("state", "resolve"): (OFFERS, "--not-created"), ("state", "init"): (),
+    ("state", "mv"): (OFFERS, "europe/staging/moved"), ("state", "rebind"): ("-t", "europe/staging"),
+    ("state", "observe"): ("notifications",), ("state", "complete"): (), ("state", "accept-loss"): (),
+    ("state", "recover"): ("backup.jsonl",), ("state", "copy"): ("state.jsonl", "copy.jsonl"),
+}  # fmt: skip
+
+
+def test_every_kind_and_every_command_has_a_row() -> None:
+    """And no row is of another."""
+    assert set(get_args(AnyFact)) == ENDS.keys()
+    assert {path for path, _ in commands()} == READING.keys() | SAYING.keys() | NOT_OF_A_RECORD
+
+
+@pytest.fixture(params=ENDS.values(), ids=[kind.__name__ for kind in ENDS])
+def ending(request: pytest.FixtureRequest, reconciler: CommandLine) -> tuple[Path, list[AnyFact], int]:
+    """A project with one subscription, whose record ends with a fact of each kind: its file, the facts, the code."""
+    reconciler.write_config(CONFIG)
+    reconciler.fine("state", "init", "--complete", "--yes")
+    facts, code = request.param
+    record = reconciler.directory / "state.jsonl"
+    data = record.read_bytes()
+    for fact in facts:
+        if isinstance(fact, RemovalCancelled):
+            fact = RemovalCancelled(at=AT, attempt=ID, requests=(last_head(data) or "",))  # noqa: PLW2901 - its request
+        data += link(last_head(data), data.count(b"\n"), [fact])[0]
+    record.write_bytes(data)
+    (reconciler.directory / "backup.jsonl").write_bytes(data)
+    return record, facts, code
+
+
+def test_what_remains_to_be_done(ending: tuple[Path, list[AnyFact], int], reconciler: CommandLine) -> None:
+    """The plan and the status agree on it, in every format."""
+    _, _, code = ending
+    for form in ("text", "json", "markdown", "html"):
+        for command in ("plan", "status"):
+            ran = reconciler(command, "--detailed-exitcode", "--format", form)
+            assert (ran.code, bool(ran.out)) == (code, True)
+        assert (reconciler("plan", "--format", form).code, reconciler("status", "--format", form).code) == (0, 0)
+
+
+def test_the_history_tells_every_fact(ending: tuple[Path, list[AnyFact], int], reconciler: CommandLine) -> None:
+    """In the order of the record; the last one is that of the kind."""
+    record, facts, _ = ending
+    told = reconciler.fine("state", "history", "--format", "json").document
+    lines = record.read_text().count("\n")
+    assert len(told) == lines == 3 + len(facts)
+    assert reconciler.fine("state", "history").out
+    assert reconciler.fine("state", "verify").code == 0
+
+
+def test_every_command(ending: tuple[Path, list[AnyFact], int], reconciler: CommandLine) -> None:
+    """None fails by a defect, and what is only read or shown stays as it is."""
+    record, _, _ = ending
+    before = record.read_bytes()
+    for path, rest in READING.items():
+        assert "internal error" not in reconciler(*path, *rest).err
+    for path, rest in SAYING.items():
+        ran = reconciler(*path, *rest, "--dry-run")
+        assert ran.code in (0, 1)
+        assert "internal error" not in ran.err
+    assert before == record.read_bytes()
