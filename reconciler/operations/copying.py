@@ -73,11 +73,11 @@ class Copy:
             return None, source, there
         if there is not None:
             with self._about(self._to):
-                self._refuse_in_use(source, there, loss)
+                self._refuse_in_use(source, there, loss, is_closed=continues)
         with self._about(self._from):
             self._refuse_closed_gate(source, there, loss, is_closed=continues)
-        if loss is None or there is None:
-            return self._begin(source, there), source, there
+        if loss is None or there is None or Obstacle.SECOND_MISSING in there.standing.obstacles:
+            return self._begin(source, there, loss), source, there
         if not continues:
             closed = Closed(at=self._project.at(), by=self._project.by(), to=self._to.place, loss=loss.id)
             return Step(False, (closed,)), source, there
@@ -98,7 +98,7 @@ class Copy:
             done = Message("nothing-to-do", "the copy is complete", self._to.place)
             return Proposal((), (done,), weakens=False, digest=digest)
         shown = []
-        if self._loss(there) is None:
+        if any(isinstance(fact, LossOpened) and not fact.origin for fact in taken.facts):
             what = "opens a loss of its own there" if there else "begins the record there, with a loss open"
             shown.append(Message("copy-step", what, self._to.place))
         if not source.record.closed_to:
@@ -140,11 +140,13 @@ class Copy:
         data, lines = chain.link(head, len(source.lines), taken.facts)
         self._from.store.append(head, seq, data, "copy", second=lines[-1].hash)
 
-    def _begin(self, source: Reading, there: Reading | None) -> Step:
+    def _begin(self, source: Reading, there: Reading | None, former: Loss | None) -> Step:
+        """Return the first step. A `former` one was cut short before its head was in the second place."""
         at, by = self._project.at(), self._project.by()
         loss = LossOpened(at=at, by=by, loss=self._project.new_id(), cause="copy", of=self._from.place)
         begun = () if there else (Begun(at=at, by=by, record=source.record.id),)
-        return Step(True, (*begun, loss))
+        ended = (Completed(at=at, by=by, losses=(former.id,)),) if former else ()
+        return Step(True, (*begun, loss, *ended))
 
     def _loss(self, there: Reading | None) -> Loss | None:
         """Return the loss that this copy opened at TO, if it is open."""
@@ -180,15 +182,16 @@ class Copy:
             closed = tuple(found for found in Obstacle if found in obstacles)
             raise Refused(*obstacle_messages(source.record, replace(source.standing, obstacles=closed)))
 
-    def _refuse_in_use(self, source: Reading, there: Reading, loss: Loss | None) -> None:
+    def _refuse_in_use(self, source: Reading, there: Reading, loss: Loss | None, *, is_closed: bool) -> None:
         """Raise Refused if TO holds anything but a record that was closed, or this copy as far as it came."""
         if there.record.id != source.record.id or (loss is None and not there.record.closed_to):
             merge = step("add what is recorded here to it", "reconciler", "state", "recover", self._again[-2])
             other = step("or copy to an empty place", *self._again[:-1], "PLACE")
             what = f"it already holds a record, {there.record.id}"
             raise Refused(Message("place-in-use", what, self._to.place, (merge, other)))
-        lacking = {Obstacle.NOT_FROM_HERE, Obstacle.SECOND_MISSING}.intersection(there.standing.obstacles)
-        if (loss and lacking) or not all(map(source.record.contains, there.standing.missing)):
+        lacking = {Obstacle.NOT_FROM_HERE, Obstacle.SECOND_MISSING} if is_closed else {Obstacle.NOT_FROM_HERE}
+        is_lacking = loss is not None and not lacking.isdisjoint(there.standing.obstacles)
+        if is_lacking or not all(map(source.record.contains, there.standing.missing)):
             raise Refused(*obstacle_messages(there.record, there.standing))
 
 

@@ -112,7 +112,8 @@ def test_two_copies_at_once_leave_one_place_open(tmp_path: Path, places: Places)
     with Partner(tmp_path / "p", places.make("postgresql")) as partner:
         machine, other = partner.first(1), partner.machine("other")
         machine.recover()
-        machine.declare(names(2))
+        for each in (machine, other):
+            each.declare(names(2))
         old, news = partner.place.name, [_to(partner, places, "git"), _to(partner, places, "s3")]
         copies = [
             each.start("state", "copy", old, new, "--yes") for each, new in zip((machine, other), news, strict=True)

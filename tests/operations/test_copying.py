@@ -92,6 +92,20 @@ def test_killed_at_each_step_and_run_again(number: int, done: bool) -> None:
     assert [message.name for message in Copy(project, A, B).prepare().shown] == ["nothing-to-do"]
 
 
+def test_copy_whose_first_step_has_lost_its_second_head_is_completed() -> None:
+    """Killed between the pushes of two branches, a place that was begun is gone on with: nothing came of it."""
+    project = project_to_copy(second=True)
+    project.stores[B].declare_lost_second()
+    with pytest.raises(StoreUnavailable):
+        Copy(project, A, B).carry_out()
+    assert project.stores[B].second == ""
+    other = MemoryProject(project.stores)
+    Copy(other, A, B).carry_out()
+    record = project.record_at(B)
+    assert (record.open_losses, project.stores[B].second) == ((), record.head)
+    assert (other.plan_opens(A), other.plan_opens(B)) == (False, True)
+
+
 def test_takes_what_another_run_appends_meanwhile() -> None:
     """What an apply appends to FROM before it is closed is in TO; conflicts are decided again."""
     project = project_to_copy()
