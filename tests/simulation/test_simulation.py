@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.simulation import broken
 from support.simulation.simulation import Simulation
-from support.simulation.world import Promise, Violation
+from support.simulation.world import Promise, Violation, World
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,6 +53,14 @@ def test_no_seed_breaks_a_promise(odds: Odds | None) -> None:
 def test_no_seed_of_many_breaks_a_promise(first: int, odds: Odds | None) -> None:
     """The same for a hundred thousand seeds more, a quarter of them with each of these odds."""
     run_seeds(range(first, first + _CHUNK), odds)
+
+
+def test_a_loss_that_the_store_does_not_show_is_no_broken_promise() -> None:
+    """Found by seed 7169: a read that is behind shows a call its intent, and no loss; nobody can notice."""
+    world = World(0, {"read_stale": 1.0, "read_fails": 0.0})
+    world.now, world.loss_since = 30.0, 5.0
+    world.store.read()
+    assert world.loss_since == 30.0
 
 
 @pytest.mark.parametrize("seed", [1, 7, 19])

@@ -38,7 +38,7 @@ class Promise(StrEnum):
     INTENT_FIRST = "a call is sent only after its intent is durable, in the second place too"
     ONCE = "nothing is created again that exists, unless a retry superseded it"
     IN_TIME = "a call leaves in the window of its intent only"
-    FRESH = "a call does not leave long after a loss was opened"
+    FRESH = "a call does not leave long after the store showed an open loss"
     FEW_OPEN = "no more intents are open than calls may be in flight"
     NOT_FORGOTTEN = "what exists is in force, or unresolved, or in a recovery file"
     SAVED = "an outcome is recorded, or saved together with its intent"
@@ -147,6 +147,9 @@ class SimStore(MemoryStore):
         if self._world.happens("read_fails"):
             raise DOWN
         if self._world.happens("read_stale"):
+            self._world.tell("a read shows what was before the last append")
+            if self._world.loss_since is not None:
+                self._world.loss_since = self._world.now  # nobody can notice what the store does not show
             return self._earlier
         return super().read()
 
