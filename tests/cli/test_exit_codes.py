@@ -11,7 +11,7 @@ from support.command_line import CONFIG
 
 from reconciler.cli import main
 from reconciler.cli.options import code_of
-from reconciler.errors import Interrupted, Message, ReconcilerError
+from reconciler.errors import Interrupted, Message, ReconcilerError, Refused
 from reconciler.model.plan import Verdict
 
 if TYPE_CHECKING:
@@ -159,3 +159,33 @@ def test_a_signal_while_an_error_is_told_ends_the_process_with_its_code(monkeypa
     with pytest.raises(SystemExit) as end:
         main.main([])
     assert end.value.code == 143
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("ignored", [True, False])
+def test_a_signal_that_was_ignored_before_stays_so(
+    number: signal.Signals, ignored: bool, project: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As nohup and a shell's background have it; every other one ends the command."""
+    found = []
+
+    def look(*_: object, **__: object) -> Never:
+        found.append(signal.getsignal(number))
+        raise Refused(Message("enough", "it was looked at"))
+
+    monkeypatch.setattr("reconciler.desired.load_sound", look)
+    before = signal.signal(number, signal.SIG_IGN if ignored else signal.SIG_DFL)
+    try:
+        project("validate")
+    finally:
+        signal.signal(number, before)
+    assert ignored is (found == [signal.SIG_IGN])
+    assert callable(found[0]) or ignored
+
+
+@pytest.mark.parametrize("soak", ["36", "h", "1.5h", "-1h", "\u0663h", "1y", "3 d", "1d2h"])
+def test_a_duration_that_is_none(soak: str, applied: CommandLine) -> None:
+    """A number and a unit are expected: without one, nobody knows which was meant."""
+    ran = applied("parity", "europe/staging", "europe/staging", "--proven", f"--soak={soak}")
+    assert ran.code == 1
+    assert "expected a number and one of s, m, h, d, w" in ran.err

@@ -137,3 +137,15 @@ def test_completion_knows_the_commands(shell: str, reconciler: CommandLine) -> N
     """The script asks the program, which answers from its table."""
     assert "_RECONCILER_COMPLETE" in reconciler.fine("completion", shell).out
     assert [item.value for item in cli.shell_complete(_CONTEXT, "pa")] == ["parity"]
+
+
+@pytest.mark.parametrize("path", [(), ("state",), ("removal",), *PATHS], ids=" ".join)
+def test_completion_knows_the_options_of_every_command(path: tuple[str, ...], reconciler: CommandLine) -> None:
+    """Those of a group too."""
+    reconciler.environment.setenv("_RECONCILER_COMPLETE", "bash_complete")
+    reconciler.environment.setenv("COMP_WORDS", " ".join(("reconciler", *path, "--")))
+    reconciler.environment.setenv("COMP_CWORD", str(1 + len(path)))
+    offered = {line.partition(",")[2] for line in reconciler().out.splitlines()}
+    own = COMMANDS[path].params if path in COMMANDS else []
+    longest = {name for param in own if isinstance(param, click.Option) for name in param.opts if name.startswith("--")}
+    assert {"--help", *longest} <= offered

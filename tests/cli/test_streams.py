@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import logging
 import os
@@ -13,8 +15,9 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from support.plan_values import change, plan
 
-from reconciler.cli.progress import log_to
+from reconciler.cli.progress import log_to, progress
 from reconciler.cli.terminal import Terminal, annotation, mask
 from reconciler.errors import Message, Place
 
@@ -208,3 +211,38 @@ def test_what_is_logged_is_said_like_every_message(
     logger.debug("POST %s", "https://api.example")
     lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
     assert ["no answer", "POST https://api.example"][:told] == [line["what"] for line in lines]
+
+
+class _Screen(io.StringIO):
+    """A terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("ends", ["well", "badly"])
+def test_a_live_line_is_cleared_only_while_it_is_there(ends: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message during the calls takes its place; one after them clears nothing, however they ended."""
+    screen, terminal = _Screen(), Terminal({})
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", screen)
+    clear = "\r\x1b[2K"
+    with contextlib.suppress(KeyboardInterrupt), progress(terminal, plan(change())):
+        terminal.note("during")
+        if ends == "badly":
+            raise KeyboardInterrupt
+    terminal.note("after")
+    assert f"{clear}Note: during" in screen.getvalue()
+    assert f"{clear}Note: after" not in screen.getvalue()
+    assert screen.getvalue().endswith("Note: after\n")
+
+
+@pytest.mark.parametrize(("flags", "term"), [({"quiet": True}, ""), ({"log_format": "json"}, ""), ({}, "dumb")])
+def test_no_live_line(flags: dict[str, object], term: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing but errors, or JSON, or a dumb terminal is to be shown."""
+    screen, terminal = _Screen(), Terminal(flags)
+    monkeypatch.setenv("TERM", term or "xterm")
+    monkeypatch.setattr(sys, "stderr", screen)
+    with progress(terminal, plan(change())):
+        assert not terminal.has_live_line
+    assert screen.getvalue() == ""
