@@ -9,6 +9,7 @@ from reconciler.model.address import Selection
 from reconciler.model.plan import Action, Verdict
 from reconciler.model.record import Status as Stage
 from reconciler.model.status import AwaitingRemoval, Evidence, ObservedAttempt, Proof, Removals, Status, TargetStatus
+from reconciler.model.url import normal_url
 from reconciler.planning.evidence import received
 from reconciler.planning.excess import duplicates_by_target, excess
 from reconciler.values import stamp
@@ -171,11 +172,11 @@ def _removals(target: TargetStatus, restored: set[str], at: str, now: float) -> 
 
 
 def _awaiting(attempt: Attempt, attempts: list[Attempt]) -> AwaitingRemoval:
-    codes = set(attempt.requested_codes)
+    codes, url = set(attempt.requested_codes), normal_url(attempt.url)
     staying = (other for other in attempts if other.status is Stage.LIVE and other.id != attempt.id)
     return AwaitingRemoval(
         attempt,
         attempt.requested_codes,
         attempt.requested,
-        tuple(other for other in staying if other.is_at(attempt.template) and not codes.isdisjoint(other.codes)),
+        tuple(other for other in staying if normal_url(other.url) == url and not codes.isdisjoint(other.codes)),
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from reconciler.errors import SettingsError
+from reconciler.operations.project import Project
 from reconciler.operations.settings import SECRETS_DIR, Sources, hide_secrets
 
 if TYPE_CHECKING:
@@ -150,3 +151,10 @@ def test_loads_lean() -> None:
     """A plan reads settings, and loads neither pydantic nor python-dotenv for them."""
     program = "import sys, reconciler.operations.settings; print({'pydantic', 'dotenv', 'logging'} & set(sys.modules))"
     assert output_of(program) == "set()\n"
+
+
+def test_ids_cannot_be_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An id, which may become a part of a URL, is 128 bits of the system's randomness and nothing else."""
+    assert 1_000 == len({Project.new_id() for _ in range(1_000)})
+    monkeypatch.setattr(os, "urandom", lambda count: b"\xa5" * count)
+    assert "a5" * 16 == Project.new_id()

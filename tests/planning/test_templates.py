@@ -96,9 +96,11 @@ def test_letters_name_the_url_that_exists_once() -> None:
     lost = scene.attempt(scene.lose("offers", "ONB10001", hooks("{attempt}")))
     asked = as_text(removals_document(removals(scene.status())))
     scene.resolve(lost.id, created=True)
+    scene.hold("offers", "ONB10001", hooks("{attempt}"))
     scene.request(lost.id)
     told = as_text(removals_document(removals(scene.status())))
     assert [True, True] == [f"URL: {lost.url}" in text for text in (asked, told)]
+    assert "though the URL is the same" not in told
 
 
 def test_retry_says_why_it_is_safe() -> None:
