@@ -38,11 +38,11 @@ def init(
     from reconciler.reports.document import Commands, Document, Facts, todos  # noqa: PLC0415 - likewise
 
     config = str(invocation.flags.get("config", "config"))
-    state = str(invocation.flags.get("state", ""))
+    state = str(invocation.flags.pop("state", ""))  # config/ names it from now on: commands to paste need no flag
     if has_terminal() and not (regions or environments or (directory / config).exists()):
         regions = tuple(line("Which regions do you use?", " ".join(operation.REGIONS)).split())
         environments = tuple(line("Which environments?", " ".join(operation.ENVIRONMENTS)).split())
-        state = state or line("Where should the record lie?", operation.proposed_state(directory, github=github))
+        state = state or line("Where should the record be kept?", operation.proposed_state(directory, github=github))
     choices = operation.Choices(
         regions or operation.REGIONS, environments or operation.ENVIRONMENTS, state, age_key, github, config
     )

@@ -187,8 +187,8 @@ class _Merger(Struct):
             return None
         if ".example" in url and (match := _PLACEHOLDER.match(url)) and match[1].lower() not in self.hosts:
             self.hosts.add(match[1].lower())
-            what = f"webhookUrl: the host {match[1]} is a placeholder: no name under .example exists"
-            self.mistakes.warn("placeholder-host", node, what, "replace it with your own")
+            what = "webhookUrl: the host is a placeholder: no name under .example exists"
+            self.mistakes.warn("placeholder-host", node, what, "replace it with the host of your endpoint")
         return url
 
     def _refuse_variable(self, name: str, node: Node) -> None:

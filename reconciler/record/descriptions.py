@@ -54,7 +54,7 @@ def describe(fact: AnyFact) -> str:  # noqa: C901, PLR0911, PLR0912 - one case f
         case facts.RemovalConfirmed():
             return f"attempt {fact.attempt}: {_list(fact.codes)} removed by the operator"
         case facts.Renamed():
-            return f"renamed to {fact.to}: attempts {_list(fact.attempts)}"
+            return f"attempt {_list(fact.attempts)}: renamed to {fact.to}"
         case facts.SecretSet():
             return f"attempt {fact.attempt}: secret recorded"
         case facts.Received():

@@ -184,9 +184,9 @@ def _message(obstacle: Obstacle, record: Record, standing: Standing, expected: s
             steps = (step("restore it"), _ACCEPT)
         case Obstacle.LOSS_OPEN:
             causes = ", ".join(f"{loss.id} ({loss.cause}, since {loss.at})" for loss in record.open_losses)
-            what = f"the record may be incomplete: nothing is created while a loss is open: {causes}"
+            what = f"the record may be incomplete; nothing is created while a loss is open: {causes}"
             steps = copies or (
-                step("record what exists", "reconciler", "state", "import", "ADDRESS"),
+                step("record what exists, with", "reconciler", "state", "import", "ADDRESS"),
                 step("when nothing is missing, run", "reconciler", "state", "complete", *_named(record)),
             )
     return Message(obstacle.value, what, standing.place, steps)
@@ -194,7 +194,7 @@ def _message(obstacle: Obstacle, record: Record, standing: Standing, expected: s
 
 def settling(attempt: Attempt, now: float = 0.0) -> tuple[Step, Step]:
     """Return the two ways to settle an unknown outcome, from when they are accepted: by default, whenever that is."""
-    after = "" if attempt.settled(now) else f"from {stamp(attempt.settled_by)}, "
+    after = "" if attempt.settled(now) else f"after {stamp(attempt.settled_by)}, "
     resolve = ("reconciler", "state", "resolve", attempt.address)
     return (
         step(f"{after}if it exists, run", *resolve, "--created", "--attempt", attempt.id),

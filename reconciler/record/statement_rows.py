@@ -121,7 +121,7 @@ def _in_flight_until(loss: Loss) -> float:
 
 def _until_complete(case: Case, loss: str) -> Message:
     steps = (
-        step("record what exists", "reconciler", "state", "import", "ADDRESS"),
+        step("record what exists, with", "reconciler", "state", "import", "ADDRESS"),
         step("add what another copy of the record has", "reconciler", "state", "recover", "FILE"),
         step("when nothing is missing, run", "reconciler", "state", "complete", "--loss", loss),
     )

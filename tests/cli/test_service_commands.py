@@ -175,7 +175,9 @@ def test_a_new_project_is_valid(reconciler: CommandLine) -> None:
     out = reconciler.fine(*words).out
     assert "config/targets.yaml" in out
     assert "state init" in out
-    assert reconciler("validate", "--config", "new/config").code == 0
+    assert "\nThen run:\n  reconciler validate\n  reconciler state init\n  reconciler plan\n" in out
+    warned = reconciler.fine("validate", "--config", "new/config")
+    assert (warned.out + warned.err).count("Warning: ") == 1  # of all placeholders, with a line for each
     assert "already exist" in reconciler(*words).err
 
 

@@ -146,7 +146,7 @@ def test_in_flight(scene: Scene) -> None:
     attempt = scene.attempt(scene.begin("offers", "ONB10001", hooks("offers")))
     (change,) = scene.plan(now=attempt.settled_by - 1).changes
     assert (Block.IN_FLIGHT, ["in-flight"]) == (change.block, names(change))
-    assert all(step.text.startswith("from ") for step in change.reasons[0].steps)
+    assert all(step.text.startswith("after ") for step in change.reasons[0].steps)
     (change,) = scene.plan(now=attempt.settled_by).changes
     assert (Block.UNRESOLVED, ["unresolved"]) == (change.block, names(change))
 
