@@ -195,11 +195,8 @@ def _request(statement: RequestRemoval, attempts: list[Attempt], case: Case) -> 
         )
         if codes:
             facts.append(fact.RemovalRequested(at=case.at, attempt=attempt.id, codes=codes))
-    send = step("then send the request to the operator", "reconciler", "removal", "list")
-    return Draft(
-        tuple(facts),
-        (Message("send-request", "the operator must be asked to remove it", "", (send,)),) if facts else (),
-    )
+    told = (Message("send-request", "the record alone changes; the operator must be asked to remove it"),)
+    return Draft(tuple(facts), told if facts else ())
 
 
 def _cancel(statement: CancelRemoval, attempts: list[Attempt], case: Case) -> Draft:

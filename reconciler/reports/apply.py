@@ -61,7 +61,9 @@ def _verdict(applied: Applied) -> str:
     counts = Counter(result.outcome for result in applied.results if result not in elsewhere)
     words = [f"{counts[outcome]} {WORDS[outcome]}" for outcome in Done if counts[outcome]]
     words += [f"{len(elsewhere)} already done by another run"] if elsewhere else []
-    done = f"{'Interrupted' if applied.signal else 'Applied'}: {', '.join(words)}." if words else ""
+    nothing = not elsewhere and set(counts) <= {Done.REJECTED, Done.NOT_SENT, Done.SKIPPED}
+    first = "Interrupted" if applied.signal else "Nothing applied" if nothing else "Applied"
+    done = f"{first}: {', '.join(words)}." if words else ""
     lost = sum(not result.recorded for result in applied.results)
     open_words = [counted(len(applied.unresolved), "unresolved create")] if applied.unresolved else []
     open_words += [f"{counted(lost, 'outcome')} not recorded"] if lost else []

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, assert_never
 
 from reconciler.model.outcome import Outcome
 from reconciler.reports.document import Letter
-from reconciler.reports.words import counted
 from reconciler.values import stamp
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def letter(attempts: Sequence[Attempt], purpose: Purpose, staying: Sequence[Atte
     these = f"{'these' if several else 'this'} webhook subscription{'s' if several else ''} of {target}"
     match purpose:
         case Purpose.DELETE:
-            first = f"Please delete {these}:"
+            first = f"Please delete {these}{_but_some(attempts)}:"
         case Purpose.KEEP:
             first = f"Please keep {these}: our earlier request to delete {'them' if several else 'it'} is withdrawn."
         case Purpose.ASK:
@@ -55,12 +54,20 @@ def letter(attempts: Sequence[Attempt], purpose: Purpose, staying: Sequence[Atte
     return tuple(lines)
 
 
+def _but_some(attempts: Sequence[Attempt]) -> str:
+    """Return what to say before all else if only event codes are to be deleted, so that no subscription is."""
+    partial = [set(attempt.requested_codes) < set(attempt.codes) for attempt in attempts if attempt.requested_codes]
+    if not any(partial):
+        return ""
+    return " in part, only the event codes below" if sum(partial) == len(attempts) else ", some of them only in part"
+
+
 def _described(attempt: Attempt, number: str, purpose: Purpose) -> list[str]:
     codes = attempt.requested_codes if purpose is Purpose.DELETE and attempt.requested_codes else attempt.codes
     staying = [code for code in attempt.codes if code not in codes]
     ids = ", ".join(f"{name} {value}" for name, value in sorted(attempt.fields.items()) if name.lower().endswith("id"))
     rows = [f"URL: {attempt.url}", f"event codes: {', '.join(codes)}"]
-    rows += [f"please keep its other {counted(len(staying), 'code')}: {', '.join(staying)}"] if staying else []
+    rows += [f"delete only these event codes; keep the other {len(staying)}: {', '.join(staying)}"] if staying else []
     rows += [_when(attempt, purpose), *([f"ids: {ids}"] if ids else []), f"our reference: {attempt.id}"]
     indent = " " * len(number)
     return [f"{number if index == 0 else indent}{row}" for index, row in enumerate(rows)]

@@ -91,6 +91,7 @@ def _verdict(status: Status) -> str:
         f"{counted(changes, 'change')} pending" if changes else "",
         counted(unresolved, "unresolved create") if unresolved else "",
         *differing(status.plan),
+        "no create is possible" if status.plan.gates else "",
     ]
     rest = f" {capital(listed(filter(None, words)))}." if any(words) else ""
     return f"{counted(in_force, 'subscription')} in force.{rest}"

@@ -98,6 +98,18 @@ def test_a_blocked_create_is_told_with_its_way_on() -> None:
     assert alert.what.startswith("outcome unknown")
 
 
+@pytest.mark.parametrize("outcome", [Done.REJECTED, Done.NOT_SENT, Done.SKIPPED])
+def test_an_apply_that_did_nothing_says_so(outcome: Done) -> None:
+    """The word "applied" is kept for what was done, here or by another run."""
+    blocked = plan(change(Action.BLOCKED, block=Block.WAITS))
+    title = apply_document(Applied((result(outcome),), Verdict.FAILED, left=blocked)).title
+    assert title.startswith("Nothing applied: 1 ")
+    other = result(Done.CREATED, "europe/staging/other")
+    assert apply_document(Applied((result(outcome), other), Verdict.FAILED, left=blocked)).title.startswith(
+        "Applied: 1 c"
+    )
+
+
 def test_a_conflict_names_the_import() -> None:
     """409 may mean that the subscription exists."""
     document = apply_document(Applied((result(Done.REJECTED, status=409, detail="conflict"),), Verdict.FAILED))
@@ -136,8 +148,11 @@ def test_a_letter_about_several_numbers_them() -> None:
 
 def test_a_letter_about_some_codes_says_which_to_keep() -> None:
     """The rest of the subscription stays."""
-    text = one_line(letter([attempt(codes=("A", "B"), requested_codes=("A",))], Purpose.DELETE))
-    assert "event codes: A please keep its other 1 code: B" in text
+    part = attempt(codes=("A", "B"), requested_codes=("A",))
+    text = one_line(letter([part], Purpose.DELETE))
+    assert text.startswith("Please delete this webhook subscription of europe/staging in part, only the event codes")
+    assert "event codes: A delete only these event codes; keep the other 1: B" in text
+    assert ", some of them only in part:" in letter([attempt(requested_codes=("ONB10011",)), part], Purpose.DELETE)[0]
 
 
 def test_there_is_one_letter_for_each_target() -> None:
@@ -163,6 +178,7 @@ def test_a_status_gives_codes_in_one_line() -> None:
         (status_of(ObservedAttempt(UNKNOWN, {})), "0 subscriptions in force. 1 unresolved create."),
         (status_of(plan=plan(change())), "0 subscriptions in force. 1 change pending."),
         (status_of(plan=plan(surplus=(surplus(),))), "0 subscriptions in force. 1 surplus code."),
+        (status_of(plan=plan(gates=(Message("g", "x"),))), "0 subscriptions in force. No create is possible."),
         (status_of(ObservedAttempt(attempt(), {}), recorded_twice=(duplicate(),)), "1 subscription in force."),
     ],
 )
