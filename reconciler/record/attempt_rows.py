@@ -164,15 +164,12 @@ def _exists(attempt: Attempt) -> bool:
 
 
 def removal(statement: Removal, case: Case, record: Record) -> Draft:
-    """Return the facts about removals by the operator."""
-    attempts = [
-        attempt
-        for attempt in selected(record, statement.where, statement.attempts)
-        if attempt.in_force or (statement.attempts and attempt.unresolved)
-    ]
-    unknown = [unresolved(attempt, case.now) for attempt in attempts if attempt.unresolved]
+    """Return the facts about removals by the operator. What may not exist is settled first, if it is meant."""
+    there = selected(record, statement.where, statement.attempts)
+    attempts = [attempt for attempt in there if attempt.in_force]
+    unknown = [attempt for attempt in there if attempt.unresolved and (statement.attempts or not attempts)]
     if unknown:
-        raise Refused(*unknown)
+        raise Refused(*(unresolved(attempt, case.now) for attempt in unknown))
     known = {code for attempt in attempts for code in (*attempt.codes, *attempt.removed_codes)}
     strange = sorted(set(statement.codes) - known)
     if strange and attempts:

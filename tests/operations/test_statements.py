@@ -592,6 +592,14 @@ class TestRemoval:
         assert project.record_at().attempts["a"].codes == ("ONB10002", "ONB10003")
         assert refusal(project, RequestRemoval(OFFERS, codes=("ONB19999",))) == ["code-unknown"]
 
+    @pytest.mark.parametrize("verb", [RequestRemoval, CancelRemoval, ConfirmRemoval])
+    def test_what_is_unknown_is_settled_first(self, verb: type[RequestRemoval]) -> None:
+        """Where nothing else can be meant, it is not called recorded already; what is in force goes on without it."""
+        project = project_with(*unknown("a", OFFERS), *created("b", LOANS))
+        assert refusal(project, verb(OFFERS)) == ["outcome-unknown"]
+        assert refusal(project, verb("europe/*", attempts=("a",))) == ["outcome-unknown"]
+        assert prepare(project, verb("europe/*")).shown
+
     def test_a_persons_request_outlasts_a_plans(self) -> None:
         """What a plan asked for may be restored by a plan, what a person asked for not."""
         from reconciler.record.facts import RemovalRequested  # noqa: PLC0415
