@@ -74,6 +74,7 @@ class Run:
         self.appends = AppendQueue(reading, context)
         self.creates = Creates(context, self.work, self.appends)
         self._dropped: dict[str, Intended] = {}
+        self._in_doubt: set[str] = set()
         self._losses = 0
         self._yield_until: float | None = None
 
@@ -135,15 +136,17 @@ class Run:
         """The results of the changes that are over, by address and action."""
         return self.work.results
 
-    def stray_outcomes(self, record: Record, now: Instant) -> list[Answered]:
-        """Return the outcomes of intents that were given up as not appended, and are in the record after all."""
-        strays = [attempt for attempt in self._dropped if attempt in record.attempts]
+    def stray_outcomes(self, record: Record | None, now: Instant) -> list[Answered]:
+        """Return the outcomes of intents that were given up as not appended, and are in the record after all.
+
+        Where there is no record to look at, they may be in it: of the last append, if that failed.
+        """
+        pending = self._in_doubt if record is None else record.attempts
+        strays = [intent for attempt, intent in self._dropped.items() if attempt in pending]
+        if record is not None:
+            strays = [intent for intent in strays if record.attempts[intent.attempt].status is Status.PENDING]
         answer = Answer(Outcome.NOT_SENT, detail="its intent was appended late")
-        return [
-            answered(self._dropped[attempt], answer, None, self.context, now)
-            for attempt in strays
-            if record.attempts[attempt].status is Status.PENDING
-        ]
+        return [answered(intent, answer, None, self.context, now) for intent in strays]
 
     # What events mean
 
@@ -236,6 +239,7 @@ class Run:
 
     def _stop(self, batch: Batch, reason: str) -> None:
         """Start nothing more; outcomes are still appended."""
+        self._in_doubt.update(draft.attempt for draft in batch.drafts)
         for change in self._take_back(batch.drafts):
             self.work.add(change)
         self.work.drop_all(Done.NOT_SENT, reason)

@@ -96,6 +96,8 @@ def conclude(run: Run, ports: Ports) -> Applied:
         results = completed(results, left, record, under_way(left, addresses, (), wall))
         verdict = verdict_of(results, left, open_attempts)
         messages += closed_gates(left)
+    if strays := run.stray_outcomes(None if left is None else record, ports.clock()):
+        messages.append(ports.save(strays, messages[-1].what if left is None else "the append failed"))
     if run.failure:
         messages.append(Message("apply-failed", f"the apply stopped with {run.failure}; please report this"))
     if run.creates.lost_response:

@@ -210,6 +210,28 @@ def test_an_intent_that_arrives_after_it_was_given_up_is_settled() -> None:
     assert (Verdict.FAILED, Status.GONE, []) == (applied.verdict, attempt.status, case.caller.sent)
 
 
+@pytest.mark.parametrize("readable", [False, True])
+def test_what_an_intent_that_was_given_up_came_to_is_saved_where_it_cannot_be_recorded(readable: bool) -> None:
+    """It was not sent, which nobody else knows; the intent may be in the record."""
+    case = Apply(wanting("a"))
+    case.store.declare_lost_answers(DOWN)
+    reads = []
+
+    def read_once() -> Any:
+        reads.append(1)
+        if len(reads) == 2 or (len(reads) > 2 and not readable):
+            case.store.declare_failures(*[DOWN] * 9)
+            raise DOWN
+        return case.journal.read()
+
+    applied = carry_out(case.plan, case.reading, case.with_ports(read=read_once), Limits(backoff=()))
+    [outcome] = case.saved
+    [attempt] = case.journal.read().record.attempts
+    assert (attempt, Outcome.NOT_SENT, []) == (outcome.attempt, outcome.outcome, case.caller.sent)
+    assert (Verdict.FAILED, {"a": "not_sent"}) == (applied.verdict, outcomes(applied))
+    assert "outcomes-saved" in {message.name for message in applied.messages}
+
+
 def test_a_record_that_cannot_be_read_is_not_applied_to() -> None:
     """Everything is skipped, with the reason."""
     case = Apply(wanting("a"))
