@@ -92,7 +92,7 @@ def settle_name(path: Path) -> None:
 
 
 def replace_file(path: Path, data: bytes, mode: int) -> None:
-    """Replace a file, or create it, as a whole: with a new one whose `data` is on the disk."""
+    """Create or replace a file in one step, with `data` that is durable before."""
     beside = _write_beside(path, data, mode)
     try:
         beside.replace(path)
@@ -220,7 +220,8 @@ _FUSE_WITH_LOCKS = {
 
 
 def host_only_locks(path: Path) -> str | None:
-    """As `find_host_only_locks`, for a path of this machine, which need not exist; None if /proc has no mounts."""
+    """Return the same as `find_host_only_locks` for a path on this machine, which need not exist; None without mounts
+    in /proc."""
     try:
         mounts = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:

@@ -44,7 +44,7 @@ class _PacedSocket(RawIOBase):
         self._connection, self._deadline = connection, 0.0
 
     def allow(self, seconds: float) -> None:
-        """Allow so many seconds, in all, for everything that is read from now on."""
+        """Allow this many seconds in all for everything that is read from now on."""
         self._deadline = time.monotonic() + seconds
 
     def readable(self) -> bool:

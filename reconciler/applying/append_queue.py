@@ -35,7 +35,7 @@ _NAMED = 3  # facts that a note names
 
 
 class AppendEnd(Enum):
-    """How an append ended. MOVED: others appended first. REPLACED: what this run knew is missing from the record.
+    """The result of an append. MOVED: others appended first. REPLACED: what this run knew is missing from the record.
 
     RETRY: the same lines are appended again. FAILED: they are not.
     """
@@ -69,7 +69,7 @@ class Batch(Struct, frozen=True):
 
 
 class AppendQueue:
-    """The record's head as last known, and what waits to be appended to it.
+    """The last known head of the record, and the facts that wait to be appended to it.
 
     `reading` is the record as last read, without the facts appended since. The last batch may be in the record since
     `tried_at`, and not before. `problem` is why the last append failed. `give_up_at` (steady seconds) is when to stop
@@ -117,7 +117,7 @@ class AppendQueue:
 
     @property
     def wake_at(self) -> float | None:
-        """When, in steady seconds, there is something to do, if the store does not answer until then."""
+        """The time of the next timeout, in steady seconds, if the store does not answer before."""
         if not self.busy:
             return None
         if self._batch is None:
@@ -129,7 +129,7 @@ class AppendQueue:
         return self.idle and self._has_new_pending and now.steady < self._batch_due
 
     def add(self, facts: Iterable[ApplyFact], now: Instant) -> None:
-        """Keep facts that are pending from now on."""
+        """Add facts to those that are pending."""
         if not self._has_new_pending:
             self._pending_since = now.steady
         self._pending += facts
@@ -307,7 +307,7 @@ class WorkQueue:
             self.conclude(change, outcome, detail=detail)
 
     def drop_all(self, outcome: Done, detail: str) -> None:
-        """Conclude all that waits: changes that send with `outcome`, the others as skipped."""
+        """Conclude all waiting changes: those that send with `outcome`, the others as skipped."""
         for change in self.take_all():
             self.conclude(change, outcome if change.action in SENDS else Done.SKIPPED, detail=detail)
 

@@ -61,7 +61,7 @@ class Call(Struct):
 
     @property
     def wake_at(self) -> float | None:
-        """When, in steady seconds, there is something to do about it, if no event comes until then."""
+        """The time of its next timeout, in steady seconds, if no event comes before."""
         waits = {Phase.DRAFTED: None, Phase.IN_FLIGHT: self.give_up_at, Phase.RETRYING: self.retry_at}
         return waits.get(self.phase, self.send_by)
 
@@ -79,7 +79,7 @@ class Call(Struct):
 
 
 def objection(call: Call, reading: Reading) -> str | None:
-    """Return why a call whose intent is durable must not be sent, as the record says by now; None if it may be."""
+    """Return why a call whose intent is durable must not be sent, by the current record; None if it may be sent."""
     record = reading.record
     attempt = record.attempts.get(call.attempt)
     if not reading.standing.open:
@@ -99,7 +99,7 @@ def objection(call: Call, reading: Reading) -> str | None:
 def retry_delay(tries: int, answer: Answer, backoff: Sequence[float]) -> float | None:
     """Return the seconds until a call is retried after the answer to its `tries`-th try, None if it is not.
 
-    Only what was certainly not created is retried: a call that was not sent, or one that the service asks to repeat.
+    A call is retried only if it certainly created nothing: it was not sent, or the service asks to repeat it.
     """
     invited = answer.status == 429 or (answer.status == 401 and answer.retry_after is not None)
     if answer.outcome is not Outcome.NOT_SENT and not (invited and answer.outcome is Outcome.REJECTED):

@@ -66,7 +66,7 @@ class Creates:
 
     @property
     def stopped(self) -> str | None:
-        """Why nothing more is sent to any target, None if it may be."""
+        """The reason why nothing more is sent to any target, None if there is none."""
         if self.interrupted:
             return _INTERRUPTED
         return LOST_RESPONSE if self.lost_response else None
@@ -78,7 +78,7 @@ class Creates:
 
     @property
     def wake_at(self) -> float | None:
-        """When, in steady seconds, there is something to do, if no event comes until then."""
+        """The time of the next timeout, in steady seconds, if no event comes before."""
         times = (call.wake_at for call in self._calls.values())
         return min((time for time in times if time is not None), default=None)
 
@@ -130,7 +130,8 @@ class Creates:
         return [Reread()]
 
     def on_reread(self, reading: Reading | str, read_at: Instant, now: Instant) -> list[Effect]:
-        """Send the calls that wait for the reading, unless it objects to them; withdraw them if it failed (a text)."""
+        """Send the calls that wait for this reading, unless it forbids them; withdraw them if `reading` is the text of
+        a failure."""
         self._reread_in_flight = False
         effects: list[Effect] = []
         for call in [call for call in self._calls.values() if call.phase is Phase.READING]:
@@ -181,7 +182,7 @@ class Creates:
                 self._withdraw(call, _INTERRUPTED, now)
 
     def salvage(self, answers: Iterable[CallEnded], failure: str, now: Instant) -> None:
-        """Settle every call after an unexpected error: by its answer, if it is among `answers`."""
+        """Settle every call after an unexpected error, by its answer if `answers` has one."""
         ended = {event.attempt: event for event in answers}
         for call in [*self._given_up.values(), *self._calls.values()]:
             if event := ended.get(call.attempt):

@@ -227,7 +227,7 @@ class _Workers:
         self._size = 0
 
     def start(self, size: int) -> None:
-        """Start so many threads. Raises RuntimeError if the system gives none."""
+        """Start this many threads. Raises RuntimeError if the system gives none."""
         for _ in range(size):
             threading.Thread(target=self._work, daemon=True).start()
             self._size += 1
@@ -287,7 +287,7 @@ class Caller(Protocol):
 
 
 class Ports(Struct, frozen=True):
-    """All that a run needs from outside.
+    """The functions of the outside world that a run needs.
 
     `read`, `extend` and `catch_up` are those of `Journal`. `replan` plans again, by the approved selection, on a record
     as it was read; it does no I/O, and raises ReconcilerError. `callers` are by target, for those with creates.

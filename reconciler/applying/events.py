@@ -171,7 +171,7 @@ class Limits(Struct, frozen=True):
 
     @property
     def settled_in(self) -> float:
-        """How long after its intent a call can be in flight at most."""
+        """The longest time that a call can be in flight after its intent."""
         return self.send_window + self.call_timeout + self.margin
 
 

@@ -127,7 +127,7 @@ class Run:
 
     @property
     def wake_at(self) -> float | None:
-        """When, in steady seconds, to handle Ticked at the latest, if no other event comes."""
+        """The latest time to handle Ticked, in steady seconds, if no other event comes."""
         times = (self.appends.wake_at, self.creates.wake_at, self._yield_until if self.work else None)
         return min((time for time in times if time is not None), default=None)
 
@@ -183,7 +183,7 @@ class Run:
         return self.creates.send_first(attempts, now, self.appends.tried_at, None)
 
     def _on_moved(self, batch: Batch, now: Instant) -> None:
-        """Plan again after a conflict, and go on only with what comes out the same."""
+        """Plan again after a conflict, and continue only with unchanged changes."""
         limits = self.context.limits
         if self.appends.conflicts >= limits.conflicts:
             self._stop(batch, f"other runs appended first {self.appends.conflicts} times in a row")
@@ -201,7 +201,7 @@ class Run:
             self._yield_until = now.steady + wait * (0.5 + self.context.jitter() / 2)
 
     def _queue_unchanged(self, changes: Sequence[Change]) -> int:
-        """Queue those that a plan on the record as last read has too; skip the others. Return how many were queued."""
+        """Queue the changes that a new plan also has, and skip the others. Return the number queued."""
         if not changes:
             return 0
         reading, reason, count = self.appends.reading, _CHANGED, 0

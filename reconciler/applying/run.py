@@ -40,7 +40,7 @@ __all__ = ["Limits", "Ports", "carry_out"]
 def carry_out(plan: Plan, reading: Reading, ports: Ports, limits: Limits) -> Applied:
     """Carry out an approved plan, which was made on `reading`. Raises nothing but what ends a process.
 
-    The record is read again first, and only what then comes out the same is carried out.
+    The record is read again first, and only unchanged changes are carried out.
     """
     try:
         run = begin(plan, reading, ports, limits)
@@ -128,7 +128,7 @@ def _save_unrecorded(run: Run, ports: Ports, messages: list[Message]) -> list[Re
 
 
 def _settle(run: Run, ports: Ports, results: Sequence[Result]) -> tuple[Reading, Plan]:
-    """Return the record and what is left to do; creates that another run has in flight are given a moment to end."""
+    """Return the record and the plan of what is left; wait a moment for creates that another run has in flight."""
     interrupted, parting = ports.inbox.interrupted, run.context.limits.parting
     addresses = {result.address for result in results}
     own = {result.attempt for result in results if result.attempt is not None}

@@ -76,7 +76,7 @@ def serve(
 
 @command("trigger", "reconciler sandbox trigger ONB10011 -t europe/staging")
 @click.argument("code")
-@click.option("--properties", metavar="FILE", type=click.Path(path_type=Path), help="JSON of the EventProperties.")
+@click.option("--properties", metavar="FILE", type=click.Path(path_type=Path), help="The EventProperties, as JSON.")
 @click.option("--count", metavar="N", type=click.IntRange(1, 10_000), default=1, help="How many events.  [1]")
 @click.option("-t", "--target", metavar="TARGET", help="Only on this target.")
 @_url_option

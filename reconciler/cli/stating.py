@@ -1,4 +1,4 @@
-"""How a statement about the record is shown, agreed to, and appended: here, or after somebody else has approved it."""
+"""Shows a statement about the record, asks for consent, and appends it: here, or after somebody else approved it."""
 
 from __future__ import annotations
 

@@ -70,7 +70,8 @@ def secrets(targets: Iterable[str], lookup: Callable[[str], str | None]) -> dict
 
 
 def _forms(secret: str) -> set[str]:
-    """Return `secret` plain, quoted for YAML, and percent-encoded: every sign or those that a URL must not have."""
+    """Return `secret` plain, quoted for YAML, and percent-encoded: all characters, or only those that a URL must not
+    contain."""
     escaped = {quote(secret, safe=kept) for kept in ("", "/", "!#$&'()*+,/:;=?@")} | {quote_plus(secret)}
     lower = {re.sub("%[0-9A-F]{2}", lambda escape: escape[0].lower(), form) for form in escaped}
     return {secret, json.dumps(secret)[1:-1], secret.replace("'", "''"), *escaped, *lower}

@@ -1,4 +1,4 @@
-"""Which files the configuration consists of, and their bytes."""
+"""Finds the files of the configuration and reads their bytes."""
 
 from __future__ import annotations
 

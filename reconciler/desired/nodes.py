@@ -1,4 +1,4 @@
-"""YAML text -> a tree of nodes that know their places; what is no plain tree of mappings, lists and text is a mistake.
+"""YAML text -> a tree of nodes that know their places; anything but mappings, lists and text is a mistake.
 
 `yaml.load` is not used: it keeps the last of two equal keys, reads `no` as False and `0123` as 83, and expands
 aliases until memory is full.

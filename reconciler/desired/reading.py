@@ -51,7 +51,7 @@ def is_named(rule: Field, member: Member, mistakes: Mistakes) -> bool:
 def fields(node: Node, name: str, known: Collection[str], mistakes: Mistakes) -> dict[str, Node] | None:
     """Return the values of a mapping whose keys are `known`; the others are reported, their values never shown.
 
-    A misspelt key counts as the one that it resembles, with a value that is reported already: nothing is missing.
+    A misspelt key stands for the key that it resembles, so that this is not reported as missing too.
     """
     given = content(node, MapNode, name, mistakes)
     if given is None:

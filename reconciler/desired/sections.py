@@ -1,4 +1,4 @@
-"""The top-level keys of all files, laid together: each thing may be defined once. Reads those that are no tables."""
+"""Merges the top-level keys of all files, each defined once at most, and reads those that are not tables."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ class Selection(Struct, frozen=True, dict=True):
 
     @cached_property
     def _named(self) -> dict[str, list[str]]:
-        """The patterns that name one target, by target: there may be one for each."""
+        """The patterns that name exactly one target, by target."""
         named: dict[str, list[str]] = {}
         for over, pattern in self._targets_of_patterns:
             if _is_name(over):

@@ -39,7 +39,7 @@ class Overlap(StrEnum):
 
 
 class Replace(StrEnum):
-    """When a subscription with a new URL is created: beside the old one, or after that was removed."""
+    """The time to create a subscription with a new URL: beside the old one, or after that is removed."""
 
     OVERLAP = "overlap"
     WAIT = "wait"
@@ -90,7 +90,7 @@ class Subscription(Struct, frozen=True, gc=False):
 
 
 class Verification(Struct, frozen=True):
-    """How notifications are signed, as `verification:` in `config/` says it."""
+    """The signature scheme of notifications, from `verification:` in `config/`."""
 
     header: str
     algorithm: str

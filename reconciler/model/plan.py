@@ -35,7 +35,7 @@ LOCAL = (Action.RESTORE, Action.REMOVE)
 
 
 class Block(StrEnum):
-    """Why a change is BLOCKED, which decides the exit code.
+    """The reason why a change is BLOCKED, which decides the exit code.
 
     GATE: the record is not the one to go by, or a loss is open. FOREIGN: the target is bound to another service or
     account. UNRESOLVED: an attempt has an unknown outcome; IN_FLIGHT: it may still get one. ELSEWHERE: a route is in
@@ -145,7 +145,7 @@ class Plan(Struct, frozen=True):
 
     @property
     def unchanged(self) -> int:
-        """How many desired subscriptions are as desired."""
+        """The number of desired subscriptions that are in force as desired."""
         return sum(target.unchanged for target in self.targets.values())
 
 
@@ -159,7 +159,7 @@ class Verdict(StrEnum):
 
 
 class Done(StrEnum):
-    """The end of a change, in the order in which summaries name them."""
+    """The outcome of a change, in the order in which summaries list them."""
 
     CREATED = "created"
     REJECTED = "rejected"

@@ -1,4 +1,4 @@
-"""The record as a value: the attempts, the losses, and what else the facts of a record add up to."""
+"""The record as a value: the attempts, the losses, and everything else that follows from its facts."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ class Loss(Struct, frozen=True, gc=False):
 
 
 class Record(Struct, frozen=True, dict=True):
-    """All that the facts of a record say. `attempts` are by id, oldest first.
+    """The meaning of all facts of a record. `attempts` are by id, oldest first.
 
     `head` is the hash of the last line, `entries` counts the lines. `closed_to` is the place where it continues, "" if
     it is open, and `closed_for` the loss that its copy opened there. `base_urls` and `accounts` are those that a target

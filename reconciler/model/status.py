@@ -148,7 +148,8 @@ class Difference(Struct, frozen=True):
 
 
 class Parity(Struct, frozen=True):
-    """How two targets compare. `ignored` differs too, and is declared to; `unused` are declarations not needed here.
+    """The comparison of two targets. `ignored` differs too, and is declared to; `unused` are declarations not needed
+    here.
 
     `unapplied` are addresses that differ because an apply is left to do, `leaving` because a removal is awaited.
     """
@@ -176,7 +177,7 @@ class Unpaired(Struct, frozen=True):
 
 
 class Pairs(Struct, frozen=True):
-    """How targets compare, pair by pair. `unused` are declared exceptions that none of the pairs needs.
+    """The comparison of targets, pair by pair. `unused` are declared exceptions that none of the pairs needs.
 
     `foreign` says which targets the record binds to another service or account than the settings name, `gates` why the
     record may not say what is in force, as in a plan.

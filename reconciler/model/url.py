@@ -1,4 +1,4 @@
-"""How URLs compare, where host case and default port make no difference; and which hosts are loopback."""
+"""Compares URLs, ignoring host case and default ports, and recognises loopback hosts."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _plain_host(host: str) -> str:
 
 
 def _plain_path(path: str) -> str:
-    """A path without its first slash: what needs no escape has none, and `.` and `..` are applied."""
+    """Return a path without its first slash, with needless escapes undone and `.` and `..` resolved."""
     segments: list[str] = []
     for segment in re.sub("%[0-9A-Fa-f]{2}", _plain_escape, path).split("/"):
         if segment == "..":

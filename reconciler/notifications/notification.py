@@ -32,7 +32,7 @@ class NotANotification(RequestRefused):
 
 
 class Amount(Decimal):
-    """A decimal number that was sent as a string; `text` is that string, to the letter."""
+    """A decimal number that was sent as a string; `text` is that exact string."""
 
     text: str
 

@@ -1,4 +1,4 @@
-"""How notifications are signed: making and verifying a signature, and detecting the scheme that made it.
+"""Makes and verifies signatures of notifications, and detects the scheme of a signature.
 
 The mechanism is not documented (service description, section 6), so it is a value, `Verification`. A header holds the
 signature, alone or as one of several items (`t=1700000000,v1=…`); an item belongs to the scheme if it begins with its

@@ -40,7 +40,7 @@ _HANDLING = 5.0  # seconds at most in which the main thread handles a signal, so
 
 
 class _Point(Struct, frozen=True):
-    """An action at the `number`-th time that `step` is reached: a signal, or a sleep of so many seconds."""
+    """An action at the `number`-th time that `step` is reached: a signal, or a sleep of some seconds."""
 
     step: str
     number: int

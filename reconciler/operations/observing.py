@@ -28,7 +28,8 @@ _AHEAD = 300.0
 def observed(project: Project, file: str) -> Observe:
     """Return the statement that records what a capture file (`-`: standard input) tells. Raises ReconcilerError.
 
-    What nothing explains is told, and so is what was left out: not verified, without a code, or from the future.
+    Warnings tell which notifications match nothing, and which were left out: unverified, without a code, or from the
+    future.
     """
     from reconciler.notifications.captured import read_captured  # noqa: PLC0415 - only this command reads them
 
@@ -72,7 +73,7 @@ def _is_trusted(project: Project, notification: Captured) -> bool:
 
 
 def _overruled(record: Record, urls: set[str]) -> Iterator[Message]:
-    """Yield who was wrong: of what was said to be not created, a notification has arrived at its own URL."""
+    """Yield a message for each attempt said to be not created whose own URL has received a notification."""
     for attempt in record.attempts.values():
         if attempt.absent and attempt.own_url and not attempt.received and normal_url(attempt.url) in urls:
             what = f"{who(attempt.absent.by)} said at {attempt.absent.at} that attempt {attempt.id} was not created"

@@ -64,7 +64,7 @@ class Project:
 
     @cached_property
     def place(self) -> str:
-        """The place of the record as it was named: by flag or variable, else by `config/`, else a file."""
+        """The place of the record, from a flag or variable, else from `config/`, else a file."""
         return self.flags.state or self.desired.state or _DEFAULT_STATE
 
     @cached_property
@@ -78,7 +78,7 @@ class Project:
         return self._open(self.place)
 
     def journal_at(self, place: str) -> Journal:
-        """Return the record at another place, whichever it is. Raises SettingsError."""
+        """Return the record at any place. Raises SettingsError."""
         return self._journal(self._open(place), "")
 
     def target(self, name: str) -> Target:

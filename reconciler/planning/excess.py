@@ -113,7 +113,7 @@ def _shared_routes(attempts: Sequence[Attempt]) -> Iterator[tuple[Duplicate, boo
 
 
 def is_recorded_twice(one: Attempt, other: Attempt) -> bool:
-    """True if one of two attempts is an import of what may be the other, so that nobody knows of two subscriptions."""
+    """True if one of two attempts may be an import of the other, so that there may be only one subscription."""
     if one.id in other.beside or other.id in one.beside:
         return False
     return one.codes == other.codes and other.is_at(one.template) and (one.imported or other.imported)

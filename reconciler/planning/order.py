@@ -1,4 +1,4 @@
-"""How the changes of a plan depend on each other: removals on the creates that take their codes over.
+"""Orders the changes of a plan: removals depend on the creates that take over their codes.
 
 A removal that depends on a change which is blocked, or not selected, is blocked itself, so that no event is lost.
 """

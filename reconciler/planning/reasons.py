@@ -1,4 +1,4 @@
-"""Why a change is planned, and what to know before it is applied: the words of a plan.
+"""The messages of a plan: the reasons for a change, and warnings to read before it is applied.
 
 Each command names the attempts it is about, so that one pasted late does no harm.
 """
@@ -77,7 +77,7 @@ def moving(request: Request, attempt: Attempt) -> Message:
 
 
 def exchanged(one: Address, other: Address) -> Message:
-    """Return what to ask of two replacements whose new URLs are each other's old ones."""
+    """Return a question about two replacements that swap their URLs."""
     return Message("urls-exchanged", f"the URLs of {one} and {other} are swapped; is that intended?")
 
 
@@ -120,7 +120,7 @@ def elsewhere(request: Request, attempt: Attempt, renaming: Sequence[str]) -> Me
 
 
 def rival(codes: Iterable[str], address: Address) -> Message:
-    """Return why codes are not created: another address of the service desires them too."""
+    """Return the reason why codes are not created: another address of the service desires them too."""
     what = f"{address}, at the same service, has {', '.join(codes)} too"
     return Message("desired-twice", what, steps=(step("in config/, remove these event codes from one of the two"),))
 

@@ -1,4 +1,4 @@
-"""Who delivers what: everything that is in force, or may be, on a service, and what is desired there."""
+"""The routes of a service: those that are in force, or may be, and those that are desired."""
 
 from __future__ import annotations
 

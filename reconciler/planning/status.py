@@ -141,7 +141,7 @@ def verdict_of_plan(plan: Plan, now: float, *, in_flight: Verdict = Verdict.UNRE
 
 
 def verdict_of_status(status: Status) -> Verdict:
-    """Return what `verdict_of_plan` does for what is left to do; a create in flight is a change like others."""
+    """Return the verdict of `verdict_of_plan` on what is left; a create in flight counts as a change."""
     return verdict_of_plan(status.plan, status.now, in_flight=Verdict.CHANGES)
 
 

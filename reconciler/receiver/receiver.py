@@ -27,14 +27,14 @@ _REMEMBERED = 50_000  # notifications whose repeated deliveries are recognised
 
 
 class Refusal(Struct, frozen=True):
-    """Why a request is refused, and with which status: 404 for an unknown path, 401 for a bad signature."""
+    """The reason for a refusal and its status: 404 for an unknown path, 401 for a bad signature."""
 
     status: int
     text: str
 
 
 class Behaviour(Struct, frozen=True):
-    """How the receiver answers a notification that it could confirm.
+    """The answers of the receiver to notifications that it could confirm.
 
     The first `fail_first` deliveries of each notification get a 503; the others get `status`, after `delay` seconds.
     `enforce`: a bad signature is refused, not only reported.
@@ -64,7 +64,7 @@ class Receiver:
     """Answers requests, from any number of threads.
 
     `save` appends a line durably, or raises OSError; `report` gets every delivery before it is answered; `check` says
-    why a request is to be refused, None if its signature is right; `sleep` waits for so many seconds.
+    why a request is to be refused, None if its signature is right; `sleep` waits for a number of seconds.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Receiver:
         self._deliveries: OrderedDict[bytes, int] = OrderedDict()
 
     def remember(self, earlier: Iterable[Captured]) -> None:
-        """Count what was captured earlier as delivered, and what of it is unverified."""
+        """Count earlier captures as delivered, and those of them that are unverified."""
         for captured in earlier:
             if captured.verified is False:
                 self._unverified += len(line_of(captured))

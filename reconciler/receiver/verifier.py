@@ -1,4 +1,4 @@
-"""For an endpoint's own code: whether a request comes from the service, the notification, and its attempt."""
+"""Verifies requests in an endpoint's own code, and returns the notification and its attempt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The fold: what the facts of a record add up to. It does not depend on the order in which histories were merged.
+"""The fold: computes the state of a record from its facts. It does not depend on the order in which histories were
+merged.
 
 Facts are grouped by attempt, and each attempt is decided from its group: `created` beats `not created`, whoever says
 so, and a notification at an attempt's own URL proves it. A confirmed removal ends the codes that it names, unless one
@@ -133,7 +134,7 @@ class _Parts:
 
 
 def fold(lines: Sequence[Line]) -> Record:
-    """Return what the lines of a record add up to; the first is its beginning, as `chain.parse` makes sure."""
+    """Return the record that its lines describe; the first begins it, as `chain.parse` ensures."""
     parts = _Parts()
     groups, contained = parts.groups, parts.contained
     for line in lines:
@@ -362,7 +363,7 @@ def _rank(fact: Answered) -> tuple[int, str, str, str, int, str]:
 
 
 def _earliest(fact: Fact) -> tuple[str, list[tuple[str, str]]]:
-    """Order facts by time; of two at one time, one of them comes first whichever was read first."""
+    """Return the sort key of a fact: its time, and its content, so that the order of reading never matters."""
     return fact.at, sorted(fact.by.items())
 
 

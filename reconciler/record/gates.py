@@ -36,7 +36,7 @@ class Note(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Obstacle(StrEnum):
-    """Why no create is sent, whatever its address; all but LOSS_OPEN close the first gate."""
+    """A reason why no create is sent at any address; all but LOSS_OPEN close the first gate."""
 
     OTHER_RECORD = "other-record"
     CLOSED = "record-closed"
@@ -47,7 +47,7 @@ class Obstacle(StrEnum):
 
 
 class Standing(Struct, frozen=True):
-    """How the record at a place stands against all that is remembered of it.
+    """The result of comparing a record with the heads that are remembered of it.
 
     `missing` are the heads that are remembered and that it does not contain, those of the second place too, sorted.
     """
@@ -98,7 +98,7 @@ def concerning(notes: Iterable[Note], record: str, services: Iterable[str], plac
 
 
 def is_of(note: Note, record: Record, place: str) -> bool:
-    """True if the note was made of this very record at this very place."""
+    """True if the note is about the same record at the same place."""
     return note.record == record.id and note.place == place
 
 

@@ -1,4 +1,4 @@
-"""The row of `import`: what was created by other means is recorded as existing."""
+"""The row of `import`: records subscriptions that were created by other means."""
 
 from __future__ import annotations
 

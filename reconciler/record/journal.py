@@ -104,7 +104,8 @@ class Journal:
         return after
 
     def accept(self, reading: Reading | None, facts: Sequence[AnyFact], note: str) -> Reading:
-        """As `append`, for facts that settle what is missed: the beginning of a record, or a loss that names the heads.
+        """Append like `append`, for facts that account for missing heads: the beginning of a record, or a loss that
+        names the heads.
 
         The second place and the note of this machine are set, whatever they held.
         """
@@ -120,7 +121,8 @@ class Journal:
         return self._judged(record, lines, record.head, self.notes.all())
 
     def extend(self, reading: Reading, head: str, seq: int, new: tuple[bytes, tuple[Line, ...]], note: str) -> None:
-        """As `append`, of lines that an apply has linked itself (`chain.link`) after those of `reading` and its own.
+        """Append like `append`, for lines that an apply has linked itself (`chain.link`) after those of `reading` and
+        its own.
 
         When it returns, the place holds them, its second place and this machine's note name the last: their calls may
         leave. Raises RecordClosed, HeadMoved, and StoreUnavailable, also where the head cannot be noted.

@@ -92,7 +92,7 @@ class CancelRemoval(Struct, frozen=True):
 
 
 class ConfirmRemoval(Struct, frozen=True):
-    """The operator has removed what was to be removed; or what is named by attempt."""
+    """The operator has removed the subscriptions whose removal was requested, or the attempts that are named."""
 
     where: str
     attempts: tuple[str, ...] = ()
@@ -129,7 +129,7 @@ UNGATED = (Begin, AcceptLoss, Recover)
 
 
 class Case(Struct, frozen=True):
-    """All that a statement is judged by. `record` is None if there is none at the place.
+    """Everything that the check of a statement needs. `record` is None if there is none at the place.
 
     `expected` is the id that `record:` names, `notes` are those that concern the record, `second` is as in `Stored`.
     `continues`: the record is closed, and goes on at a place where it can be read. `signs` gives the codes

@@ -58,7 +58,7 @@ class Store(Protocol):
         ...
 
     def prepare(self) -> None:
-        """Make the place ready for a record if it is not, and test that it keeps what it promises; else change nothing.
+        """Prepare the place for a record if necessary, and test that it keeps its promises; change nothing else.
 
         `state init` does this before it begins a record, `state copy` before it closes one, an apply before its first
         append. Raises RecordError for a place that cannot be trusted with a record, and StoreUnavailable.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Tone(StrEnum):
-    """How something is meant. Colour only repeats what a sign or a word says."""
+    """The kind of emphasis. Colour only repeats what a sign or a word says."""
 
     PLAIN = "plain"
     ADDED = "added"
@@ -59,7 +59,7 @@ class Table(Struct, frozen=True):
 
 
 class Field(Struct, frozen=True):
-    """How one field differs: `before` and `after` if it is another value, else only one of the two."""
+    """The difference of one field: `before` and `after` for a changed value, else only one of the two."""
 
     name: str
     before: str = ""

@@ -92,7 +92,7 @@ def _change(change: Change) -> Json:
 
 
 def attempt_json(attempt: Attempt) -> Json:
-    """Return an attempt with what it delivers where."""
+    """Return an attempt with its codes, URL and status."""
     return {"attempt": attempt.id, "eventCodes": attempt.codes, "webhookUrl": attempt.url, "status": attempt.status}
 
 

@@ -32,7 +32,7 @@ _APART = (doc.Heading, doc.Table, doc.Letter, doc.Details)
 
 
 class Layout(Struct, frozen=True):
-    """How text is written: `flags` are the global flags in use, `width` the columns of a terminal, None off one."""
+    """The layout of text: `flags` are the global flags in use, `width` the columns of a terminal, None off one."""
 
     flags: tuple[str, ...] = ()
     width: int | None = None

@@ -1,4 +1,4 @@
-"""How every report says plurals, lists and distances in time, and how it escapes text from elsewhere."""
+"""Formats plurals, lists and distances in time for every report, and escapes text from elsewhere."""
 
 from __future__ import annotations
 

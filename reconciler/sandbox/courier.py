@@ -1,4 +1,4 @@
-"""Delivers what is due, in a few threads, and tells the world what came of it."""
+"""Delivers due notifications, in a few threads, and reports the results to the world."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The events of a sandbox, as values: its state is what they add up to, and they are what it remembers."""
+"""The events of a sandbox, as values: they are stored, and its state is computed from them."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ HANG_SECONDS = 300.0
 
 
 class Manner(Enum):
-    """How a response gets lost."""
+    """The way in which a response is lost."""
 
     RESET = auto()  # nothing is sent, the connection is reset
     HANG = auto()  # nothing is sent, the connection stays open
@@ -93,7 +93,7 @@ def transmit(connection: socket, head: bytes, response: Response) -> None:
 
 
 def _is_gone(connection: socket, seconds: float) -> bool:
-    """Wait so many seconds at most for the client to disconnect; returns whether it did."""
+    """Wait at most this many seconds for the client to disconnect; return True if it did."""
     connection.settimeout(seconds)
     try:
         while connection.recv(65_536):
@@ -173,7 +173,7 @@ FAULT_NAMES = (*FAULTS, *(f"{kind}-{name}" for kind in _KINDS[1:] for name in _A
 
 
 class FaultPlan:
-    """Which request meets which fault: scripted, otherwise at random.
+    """The choice of a fault for each request: scripted, otherwise at random.
 
     `probabilities` are 0 to 1 by fault name; for one endpoint their sum is at most 1. One `seed` gives one sequence of
     draws for each endpoint. Raises SettingsError for an unknown name or an invalid probability.

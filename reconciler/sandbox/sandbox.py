@@ -80,7 +80,7 @@ class Sandbox:
         return [*variables, ("RECONCILER_SANDBOX_URL", self.url)]
 
     def wait_idle(self, timeout: float) -> bool:
-        """Wait at most so many seconds; returns whether every delivery has succeeded or been given up."""
+        """Wait at most this many seconds; return True if every delivery has succeeded or been given up."""
         with self.world.changed:
             return self.world.changed.wait_for(lambda: not self.world.unfinished, timeout)
 

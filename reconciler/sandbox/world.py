@@ -1,4 +1,4 @@
-"""The state of the sandbox: what the events add up to, and what may happen next. It has no threads and no sockets."""
+"""The state of the sandbox: the sum of its events, and the events that may follow. It has no threads and no sockets."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ ATTEMPTS = 4  # the first one, and 3 retries (service description, section 8)
 class World:
     """All state of a sandbox, behind one lock, `changed`, which is notified of every event. The lists only grow.
 
-    `append` gets events before they count. `clock` gives epoch seconds, `entropy` so many random bytes. A create that
-    meets the fault `late` happens `late_seconds` afterwards. `requests` counts by endpoint (`token`, `create`, `lead`)
-    and place: a target, or the name of an identity provider.
+    `append` stores events before they are applied. `clock` gives epoch seconds, `entropy` a number of random bytes. A
+    create that meets the fault `late` happens `late_seconds` afterwards. `requests` counts by endpoint (`token`,
+    `create`, `lead`) and place: a target, or the name of an identity provider.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class World:
             self._apply(event)
 
     def record(self, *events: Event) -> None:
-        """Let events happen: they are remembered, then they count."""
+        """Record events durably, then apply them to the state."""
         with self.changed:
             self._append(events)
             for event in events:

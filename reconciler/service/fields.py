@@ -1,7 +1,7 @@
 """The parts of a JSON body that may be shown: the words of an error, and the fields that may be stored in the clear.
 
-Bodies are not documented and may hold a subscription's secret. So a body calls its own secrets: what stands under a
-name like one is a secret wherever else it stands. A body with more of them than can be looked for in time shows none.
+Bodies are not documented and may hold a subscription's secret. So the names in a body tell its secrets: a value under a
+name that suggests one is hidden wherever it occurs. A body with too many of them shows no field.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ def error_text(body: bytes, secrets: Collection[str]) -> str:
 
 
 def clear_fields(body: bytes, sent: Collection[str], secrets: Collection[str] = ()) -> dict[str, Scalar]:
-    """Return what of a response may be stored in the clear: its top-level ids, and scalars equal to what was `sent`.
+    """Return the fields of a response that may be stored in the clear: its top-level ids, and scalars equal to what was
+    `sent`.
 
     At most 16 fields of 128 characters, and none that may be a credential: a token, a long opaque text, one of
     `secrets` in any encoding, or the value of a field named like a secret, such as a session id, anywhere in the body.

@@ -33,7 +33,7 @@ _MARKS = re.compile(rb"\A(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)")
 
 
 def outcome_of(result: Reply | Failure, secrets: Collection[str]) -> Answer:
-    """Return the answer that the result of a call comes to; its detail contains none of `secrets`."""
+    """Return the answer that the result of a call means; its detail contains none of `secrets`."""
     if isinstance(result, Failure):
         outcome = Outcome.UNKNOWN if result.sent else Outcome.NOT_SENT
         return Answer(outcome, detail=excerpt(result.reason, secrets))

@@ -131,7 +131,7 @@ class ObjectStore:
         return present  # whoever parses it names the line that does not follow
 
     def _confirm(self, kept: tuple[Held, ...], data: bytes) -> None:
-        """Look at what was written, and at the segment before it. Raises StoreUnavailable if they are not there."""
+        """Read back the segment that was written and the one before it. Raises StoreUnavailable without them."""
         number = len(kept) + 1
         for pause in _PAUSES:
             time.sleep(pause)

@@ -200,7 +200,7 @@ class GitStore:
 
 
 def _ends_with(seen: _Seen, head: str | None) -> bool:
-    """True if what was last seen of the record has this head."""
+    """True if the record, as last seen, has this head."""
     try:
         require_head(seen.data, head, "")
     except HeadMoved:
