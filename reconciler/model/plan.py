@@ -120,6 +120,7 @@ class Plan(Struct, frozen=True):
     """The plan of all targets selected, by target name.
 
     `gates` are messages about the first two gates if they are closed: why nothing is created, and the way on.
+    `takes_statements`: the first one is open, so that statements about attempts are accepted, and may be named.
     `record`, `head` and `entries` are the record's that was planned on, `losses_open` the ids of its open losses,
     `heads_missing` the remembered heads that it lacks. `recipients` are the keys to encrypt responses to. `undeclared`
     are attempts in force or unresolved at selected addresses of targets that `config/` does not declare.
@@ -133,6 +134,7 @@ class Plan(Struct, frozen=True):
     head: str
     entries: int
     gates: tuple[Message, ...] = ()
+    takes_statements: bool = True
     losses_open: tuple[str, ...] = ()
     heads_missing: tuple[str, ...] = ()
     recipients: tuple[str, ...] = ()

@@ -61,3 +61,8 @@ def blocked(
     retried = [record.attempts[attempt] for attempt in change.concerns]
     resolve = (reasons.unresolved(attempt, record, now) for attempt in retried)
     return replace(closed, block=Block.UNRESOLVED, blocking=tuple(retried), reasons=(*resolve, *closed.reasons))
+
+
+def without_commands(change: Change) -> Change:
+    """Return a change whose reasons name no command: while the first gate is closed, each would be refused."""
+    return replace(change, reasons=tuple(replace(reason, steps=()) for reason in change.reasons))

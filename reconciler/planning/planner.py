@@ -20,7 +20,7 @@ from reconciler.errors import Message, Refused, SelectionError, Step
 from reconciler.model.address import Address
 from reconciler.model.plan import Change, Plan, Surplus, TargetPlan
 from reconciler.model.record import Attempt, Status
-from reconciler.planning.blocking import blocked, foreign
+from reconciler.planning.blocking import blocked, foreign, without_commands
 from reconciler.planning.excess import duplicates_by_target, excess, surplus_of
 from reconciler.planning.order import ordered
 from reconciler.planning.routes import Routes
@@ -68,6 +68,8 @@ def plan(
             Case(address, wanted.get(address), attempts, declared[address.target], record, routes, now)
         )
     ]
+    if not standing.first_gate_open:
+        planned = [without_commands(change) for change in planned]
     changes = [_with_digest(change, desired, record) for change in ordered(planned, routes, selection)]
     targets = _target_plans(selected, planned, changes, differing, desired, record, selection, strange)
     return Plan(
@@ -79,6 +81,7 @@ def plan(
         head=record.head,
         entries=record.entries,
         gates=gates,
+        takes_statements=standing.first_gate_open,
         losses_open=tuple(loss.id for loss in record.open_losses),
         heads_missing=standing.missing,
         recipients=tuple(sorted(desired.recipients)),

@@ -16,7 +16,7 @@ from reconciler.reports.words import SIGNS, capital, counted, listed
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from reconciler.model.plan import Applied, Result
+    from reconciler.model.plan import Applied, Plan, Result
     from reconciler.model.record import Attempt
 
 _WORDS = ("created", "rejected", "not sent", "outcome unknown", "restored", "removal requested", "skipped")
@@ -117,13 +117,14 @@ def _problems(applied: Applied) -> Iterator[Message]:
             what = f"{WORDS[result.outcome]}: {result.detail}"
             yield Message(f"result-{result.outcome}", what, result.address, steps)
     for attempt in applied.unresolved:
-        yield unresolved_message(attempt)
+        yield unresolved_message(attempt, applied.left)
 
 
-def unresolved_message(attempt: Attempt) -> Message:
-    """Return what is not known of an attempt, and the two ways to settle it."""
+def unresolved_message(attempt: Attempt, plan: Plan | None = None) -> Message:
+    """Return what is not known of an attempt, and the two ways to settle it, if the plan says that one is accepted."""
     what = "outcome unknown; do not create the subscription by other means; check with the operator"
-    return Message("outcome-unknown", what, attempt.address, settling(attempt))
+    steps = settling(attempt) if plan is None or plan.takes_statements else ()
+    return Message("outcome-unknown", what, attempt.address, steps)
 
 
 def _letters(applied: Applied) -> Iterator[Letter]:

@@ -108,7 +108,7 @@ def _next(status: Status) -> Iterator[Todo]:
 def _unsettled(status: Status) -> Iterator[Message]:
     """Yield what is unresolved and blocks no change, so that no reason of the plan says it."""
     told = {attempt.id for change in status.plan.changes for attempt in change.blocking}
-    yield from (unresolved_message(attempt) for attempt in unresolved_of(status) if attempt.id not in told)
+    yield from (unresolved_message(a, status.plan) for a in unresolved_of(status) if a.id not in told)
 
 
 def _doubts(status: Status) -> Iterator[Message]:

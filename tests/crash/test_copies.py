@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
+import time
 from itertools import permutations
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
+from support.git_world import run_git
 from support.machines import AFTER_LOSS, HERE, KINDS, Partner, names
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from support.machines import Machine, Places
+    from support.machines import Machine, Place, Places
 
 STEPS = [f"{when}-append:{number}" for number in (1, 2, 3) for when in ("before", "after")]
 PAIRS = [("file", "file"), *permutations(KINDS, 2)]
@@ -31,29 +35,86 @@ def _lets_pass(machine: Machine, place: str) -> bool:
     return done.code == 0 and any(change["request"] for change in done.document["changes"])
 
 
+@pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize(("source", "kind"), PAIRS)
 def test_a_copy_killed_at_any_step_is_completed_by_running_it_again(
+    tmp_path: Path, places: Places, source: str, kind: str, step: str
+) -> None:
+    """At no step do two places let a create pass; an apply at the old one loses nothing, and creates nothing twice."""
+    with Partner(tmp_path / "p", places.make(source)) as partner:
+        machine = partner.first(1)
+        machine.recover()
+        machine.declare(names(2))
+        other = machine if source == "file" else partner.machine("other")
+        old, new = partner.place.name, _to(partner, places, kind)
+        ended = machine.run("state", "copy", old, new, "--yes", failpoint=f"{step}:kill")
+        assert ended.code == -signal.SIGKILL, ended
+        assert not (_lets_pass(other, old) and _lets_pass(machine, new))
+        is_open = step == STEPS[0] or (
+            other is not machine and step in STEPS[:3]
+        )  # this machine has seen the new place
+        assert other.apply().code == (0 if is_open else 1)
+        machine.succeed("state", "copy", old, new, "--yes")
+        machine.succeed("state", "copy", old, new, "--yes")
+        machine.declare(names(3))
+        closed = other.apply("--state", old)
+        assert (closed.code, new in closed.out) == (1, True), closed
+        machine.declare(partner.wanted, state=new)
+        machine.recover()
+
+
+@pytest.mark.parametrize(("source", "kind"), [PAIRS[0], ("file", "git"), ("git", "s3"), ("postgresql", "git")])
+def test_a_copy_killed_at_any_moment_is_completed_by_running_it_again(
     tmp_path: Path, places: Places, source: str, kind: str
 ) -> None:
-    """At no step do two places let a create pass; run again, the new one has all that was recorded."""
-    turn = PAIRS.index((source, kind))
-    steps = STEPS if turn == 0 else [STEPS[turn % 6]]
-    for step in steps:
-        with Partner(tmp_path / step, places.make(source)) as partner:
+    """However often it is killed, also between the pushes of two branches, nothing is lost or created twice."""
+    random = Random(f"{source} {kind}")
+    for turn in range(4):
+        with Partner(tmp_path / f"p{turn}", places.make(source)) as partner:
             machine = partner.first(1)
-            machine.recover()
-            machine.declare(names(2))
             other = machine if source == "file" else partner.machine("other")
             old, new = partner.place.name, _to(partner, places, kind)
-            ended = machine.run("state", "copy", old, new, "--yes", failpoint=f"{step}:kill")
-            assert ended.code == -signal.SIGKILL, ended
-            assert not (_lets_pass(other, old) and _lets_pass(machine, new)), step
+            _push_one_by_one(partner.place)
+            for number in range(2, 6):
+                copy = machine.start("state", "copy", old, new, "--yes")
+                time.sleep(random.random() * (0.2 if "git" in {source, kind} else 0.05))
+                copy.kill()
+                assert machine.finish(copy).code in (0, -signal.SIGKILL)
+                for each in {machine, other}:
+                    each.declare(names(number), state=old)
+                assert not (_lets_pass(other, old) and _lets_pass(machine, new))
+                other.apply()
             machine.succeed("state", "copy", old, new, "--yes")
-            machine.succeed("state", "copy", old, new, "--yes")
-            closed = other.apply()
-            assert (closed.code, new in closed.out) == (1, True), closed
             machine.declare(partner.wanted, state=new)
             machine.recover()
+
+
+def _push_one_by_one(place: Place) -> None:
+    """Have the server of a git place refuse to move two branches at once."""
+    if place.origin is not None:
+        run_git(place.origin, "config", "receive.advertiseAtomic", "false")
+
+
+def test_a_copy_whose_first_push_was_cut_in_two_is_completed_by_running_it_again(
+    tmp_path: Path, places: Places
+) -> None:
+    """A server takes the branch, and not yet the one with its head: the next run makes both."""
+    with Partner(tmp_path / "p", places.make("file")) as partner:
+        machine = partner.first(1)
+        machine.recover()
+        to = places.make("git")
+        assert to.origin is not None
+        _push_one_by_one(to)
+        hook = to.origin / "hooks" / "update"
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text('#!/bin/sh\n[ "${1%-head}" = "$1" ]\n')
+        hook.chmod(0o755)
+        failed = machine.run("state", "copy", partner.place.name, to.name, "--yes")
+        assert (failed.code, "state copy" in failed.err) == (1, True), failed
+        hook.unlink()
+        machine.succeed("state", "copy", partner.place.name, to.name, "--yes")
+        machine.declare(names(2), state=to.name)
+        machine.recover()
 
 
 @pytest.mark.parametrize(("source", "kind"), [PAIRS[0], ("git", "s3"), ("s3", "postgresql"), ("postgresql", "git")])
@@ -157,3 +218,26 @@ def test_an_apply_elsewhere_between_the_steps_of_a_copy_sends_nothing_twice(tmp_
         machine.succeed("state", "copy", old, new, "--yes")
         machine.declare(partner.wanted, state=new)
         partner.assert_done(machine)
+
+
+def test_two_places_that_are_closed_towards_each_other_are_merged(tmp_path: Path, places: Places) -> None:
+    """Copied there and back, then set back: nothing is sent until one is accepted and has the other's facts."""
+    with Partner(tmp_path / "p", places.make("file")) as partner:
+        machine = partner.first(1)
+        machine.recover()
+        machine.succeed("state", "copy", "state.jsonl", "other.jsonl", "--yes")
+        shutil.copy(machine.path / "state.jsonl", machine.path / "closed.jsonl")
+        machine.declare(names(2), state="other.jsonl")
+        machine.recover()
+        machine.succeed("state", "copy", "other.jsonl", "state.jsonl", "--yes")
+        shutil.copy(machine.path / "closed.jsonl", machine.path / "state.jsonl")
+        machine.declare(names(3), state="state.jsonl")
+        before = partner.creates
+        for place in ("state.jsonl", "other.jsonl"):
+            assert (machine.apply("--state", place).code, partner.creates) == (1, before)
+        machine.succeed("state", "accept-loss", "--yes")
+        machine.succeed("state", "recover", "other.jsonl", "--yes")
+        assert (machine.apply().code, partner.creates) == (1, before)
+        partner.wait(AFTER_LOSS)
+        machine.succeed("state", "complete", "--yes")
+        machine.recover()

@@ -84,6 +84,27 @@ def test_a_record_that_lost_its_tail_sends_nothing(tmp_path: Path, places: Place
         _sends_nothing_until_it_is_accepted_and_complete(machine)
 
 
+@pytest.mark.parametrize("kind", ["file", "git", "s3", "postgresql"])
+def test_an_outcome_over_a_record_that_went_back_opens_no_gate(tmp_path: Path, places: Places, kind: str) -> None:
+    """Set back while a call is in flight, the record or a recovery file gets its outcome; nothing more is sent."""
+    with Partner(tmp_path / "p", places.make(kind)) as partner:
+        machine = partner.first(2)
+        restore, origin = _backup(partner.place, machine), partner.place.origin
+        tip = run_git(origin, "rev-parse", "state").strip() if origin else ""
+        apply = machine.start("apply", "--auto-approve", "--parallelism", "1", failpoint="after-send:1:1.5")
+        while not partner.exists():
+            pass
+        run_git(origin, "update-ref", "refs/heads/state", tip) if origin else restore()
+        ended = machine.finish(apply)
+        assert (ended.code in (1, 3), partner.creates) == (True, 1), ended
+        for file in (machine.data / "unrecorded").glob("*.jsonl"):
+            machine.run("state", "recover", str(file))
+        assert (machine.apply().code, partner.creates) == (1, 1)
+        if origin:  # the second branch tells a machine that has never seen the record
+            assert (partner.machine("other").apply().code, partner.creates) == (1, 1)
+        _sends_nothing_until_it_is_accepted_and_complete(machine)
+
+
 def _backup(place: Place, machine: Machine) -> Callable[[], object]:
     """Back the record up; return what restores it, as the owner of the place can."""
     match place.kind:

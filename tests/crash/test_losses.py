@@ -100,6 +100,19 @@ def test_a_loss_of_a_merged_record_is_open_here_too(tmp_path: Path, places: Plac
         _end_loss(machine)
 
 
+def test_a_loss_stays_open_through_a_copy(tmp_path: Path, places: Places) -> None:
+    """At the new place as at the old one, nothing is sent until somebody says that the record is complete."""
+    with Partner(tmp_path / "p", places.make("file")) as partner:
+        machine = partner.first(1)
+        machine.recover()
+        machine.succeed("state", "accept-loss", "--yes")
+        new = places.make("git").name
+        machine.succeed("state", "copy", partner.place.name, new, "--yes")
+        machine.declare(names(2), state=new)
+        _assert_nothing_is_sent(machine)
+        _end_loss(machine)
+
+
 def _exported(machine: Machine) -> Path:
     """Return a file with the record of a git place, as anybody can get it from the branch."""
     path = machine.partner.root / "exported"

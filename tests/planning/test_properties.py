@@ -139,11 +139,13 @@ def _live_codes(scene: Scene) -> set[tuple[str, str]]:
 @quick
 @given(scenes(), st.sampled_from(Obstacle))
 def test_closed_gate(scene: Scene, obstacle: Obstacle) -> None:
-    """With an obstacle nothing is created; but for an open loss, nothing is done at all."""
+    """With an obstacle nothing is created; but for an open loss, nothing is done at all, and no command named."""
     scene.obstacles = (obstacle,)
     allowed = (Action.RESTORE, Action.REMOVE) if obstacle is Obstacle.LOSS_OPEN else ()
     assert all(change.action in (Action.BLOCKED, *allowed) for change in scene.changes())
     assert scene.plan().gates
+    named = [reason.steps for change in scene.changes() for reason in change.reasons if reason.steps]
+    assert not named or obstacle is Obstacle.LOSS_OPEN
 
 
 @quick
