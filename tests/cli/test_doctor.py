@@ -1,0 +1,151 @@
+"""`doctor`: every check with each of its results, whatever the others find."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from reconciler.model.plan import Health
+from reconciler.operations.doctor import CHECKS
+from reconciler.sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from support.command_line import CommandLine
+
+TARGETS = ("europe/staging", "usa/staging")
+SECRET = "RECONCILER_USA_STAGING_CLIENT_SECRET"
+Found = set[tuple[str, str, str]]
+
+
+def located(message: dict[str, Any]) -> str:
+    """Return where something was found: a place in a file, or what the message names."""
+    return str(message.get("where") or (message.get("place") or {}).get("file", ""))
+
+
+class Place:
+    """A project with a sandbox of two targets, where all is well; and what it takes to change that."""
+
+    def __init__(self, line: CommandLine, sandbox: Sandbox) -> None:
+        self.line, self.sandbox = line, sandbox
+        self.config = line.directory / "config" / "a.yaml"
+        self.record = line.directory / "state.jsonl"
+
+    def change(self, before: str, after: str) -> None:
+        """Change the text of the configuration."""
+        text = self.config.read_text()
+        assert before in text
+        self.config.write_text(text.replace(before, after))
+
+    def found(self, *words: str) -> Found:
+        """Return every finding: its check, its health and where."""
+        ran = self.line("doctor", "--format", "json", *words)
+        findings = ran.document["findings"]
+        failed = any(finding["health"] == "failed" for finding in findings)
+        assert ran.code == (1 if failed else 0)
+        assert [CHECKS.index(finding["check"]) for finding in findings] == sorted(
+            CHECKS.index(finding["check"]) for finding in findings
+        )
+        return {(finding["check"], finding["health"], located(finding["message"])) for finding in findings}
+
+
+@pytest.fixture
+def place(reconciler: CommandLine, tmp_path: Path) -> Iterator[Place]:
+    """Return a project where all is well."""
+    with Sandbox(0, TARGETS, directory=tmp_path / "sandbox", retry_interval=0.05) as sandbox:
+        hook = sandbox.url
+        text = "targets:\n"
+        for target in TARGETS:
+            text += f"  {target}: {{auth_url: 'http://127.0.0.1:9', base_url: 'http://127.0.0.1:9'}}\n"
+        text += f"subscriptions: {{'*/*': {{offers: {{eventCodes: [ONB10011], webhookUrl: '{hook}/hook'}}}}}}\n"
+        reconciler.write_config(text)
+        for name, value in sandbox.variables():
+            if name.endswith(("_URL", "_BASE", "_ID", "_SECRET")):
+                reconciler.environment.setenv(name, value)
+        reconciler.fine("state", "init", "--complete", "--yes")
+        yield Place(reconciler, sandbox)
+
+
+def in_ci(place: Place) -> None:
+    """Run in CI, whose disk is temporary."""
+    place.line.environment.setenv("CI", "true")
+
+
+def with_loss(place: Place) -> None:
+    """Accept a loss."""
+    place.line.fine("state", "accept-loss", "--yes")
+
+
+def torn(place: Place) -> None:
+    """Cut a write off."""
+    with place.record.open("ab") as file:
+        file.write(b'{"half')
+
+
+RESULTS: list[tuple[str, Health, Callable[[Place], object], str]] = [
+    ("config", Health.OK, lambda _: None, "config"),
+    ("config", Health.FAILED, lambda place: place.change("ONB10011", "ONB1"), "a.yaml"),
+    ("config", Health.WARNING, lambda place: place.change("ONB10011", "XYZ10011"), "a.yaml"),
+    ("setting", Health.OK, lambda _: None, SECRET),
+    ("setting", Health.FAILED, lambda place: place.line.environment.delenv(SECRET), SECRET),
+    ("setting", Health.WARNING, lambda place: place.line.environment.setenv(SECRET, "'quoted'"), SECRET),
+    ("server", Health.OK, lambda _: None, "http://127.0.0.1"),
+    (
+        "server",
+        Health.FAILED,
+        lambda place: place.change(f"{place.sandbox.url}/hook", "http://127.0.0.1:1/x"),
+        "http://127.0.0.1:1",
+    ),
+    ("token", Health.OK, lambda _: None, "usa/staging"),
+    ("token", Health.FAILED, lambda place: place.line.environment.setenv(SECRET, "wrong-secret"), "usa/staging"),
+    ("token", Health.SKIPPED, lambda place: place.line.environment.delenv(SECRET), "usa/staging"),
+    ("record", Health.OK, lambda _: None, "state.jsonl"),
+    ("record", Health.FAILED, with_loss, "state.jsonl"),
+    ("record", Health.FAILED, lambda place: place.record.unlink(), "state.jsonl"),
+    ("record", Health.WARNING, torn, "state.jsonl"),
+    ("write", Health.OK, lambda _: None, "state.jsonl"),
+    ("responses", Health.OK, lambda _: None, "recipients"),
+    ("responses", Health.FAILED, in_ci, "recipients"),
+    ("clock", Health.OK, lambda _: None, "http://127.0.0.1"),
+]
+"""For each check its results: the first that differs is caused by nothing else than what was changed."""
+
+
+def test_every_check_has_its_results() -> None:
+    """One that is new needs a row."""
+    assert {check for check, *_ in RESULTS} == set(CHECKS)
+
+
+@pytest.mark.parametrize(("check", "health", "act", "where"), RESULTS)
+def test_a_result(place: Place, check: str, health: Health, act: Callable[[Place], object], where: str) -> None:
+    """It is found where the change was made, and every other check finds what it found before."""
+    before = place.found("--write")
+    act(place)
+    after = place.found("--write")
+    assert [found for found in after if found[:2] == (check, health) and where in found[2]]
+    if check not in {"config", "record"} and health is not Health.OK:
+        other = {found for found in before if found[0] not in {check, "token", "setting"}}
+        assert {found for found in after if found[0] not in {check, "token", "setting"}} == other
+
+
+def test_each_target_has_its_own_token(place: Place) -> None:
+    """That one has none says nothing of another, first or last."""
+    for name, target in (("USA", "usa/staging"), ("EUROPE", "europe/staging")):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv(f"RECONCILER_{name}_STAGING_CLIENT_SECRET", "wrong-secret")
+            (other,) = set(TARGETS) - {target}
+            tokens = {found for found in place.found() if found[0] == "token"}
+            assert tokens == {("token", "failed", target), ("token", "ok", other)}
+
+
+def test_a_selection(place: Place) -> None:
+    """Nothing is said of a target that is not selected; nothing is appended, and nothing sent but for tokens."""
+    before = place.record.read_bytes()
+    said = place.found("-t", "usa/*", "--write")
+    assert not [found for found in said if "europe" in found[2].lower() and found[0] in {"token", "setting"}]
+    assert [found for found in said if found[:2] == ("token", "ok")] == [("token", "ok", "usa/staging")]
+    assert before == place.record.read_bytes()
+    assert {name for name, _ in place.sandbox.world.requests} <= {"token"}
