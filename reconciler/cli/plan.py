@@ -49,7 +49,7 @@ def plan(
     if project.recovery_files:
         from reconciler.operations.recovery_file import unrecovered  # noqa: PLC0415 - only where one is left
 
-        warnings += unrecovered(project, planned.reading.record)
+        warnings += unrecovered(project, planned.reading)
 
     def values() -> dict[str, Any]:
         from reconciler.reports.json import plan_json  # noqa: PLC0415 - not for text

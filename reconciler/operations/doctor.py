@@ -133,7 +133,7 @@ def _record(project: Project, *, write: bool) -> Iterator[Finding]:
     yield _finding(Health.OK, "record", what, journal.place)
     for message in obstacle_messages(record, reading.standing, journal.expected):
         yield Finding("record", Health.FAILED, message)
-    for message in unrecovered(project, record):
+    for message in unrecovered(project, reading):
         yield Finding("record", Health.WARNING, message)
     if reading.torn:
         what = f"{counted(reading.torn, 'byte')} of a torn write: left out"

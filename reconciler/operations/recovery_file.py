@@ -24,10 +24,10 @@ from reconciler.record.facts import AnyFact  # noqa: TC001 - msgspec reads the a
 from reconciler.record.statements import Recover
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from reconciler.model.record import Record
     from reconciler.operations.project import Project
+    from reconciler.record.journal import Reading
 
 
 class _Saved(Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,15 +56,15 @@ def save(directory: Path, record: str, place: str, facts: Sequence[AnyFact], rea
     return Message("results-in-recovery-file", f"{problem}; they are in {file}", place, (again,))
 
 
-def unrecovered(project: Project, record: Record) -> list[Message]:
+def unrecovered(project: Project, reading: Reading) -> list[Message]:
     """Return a message for each recovery file of this machine with facts of a record that it does not have."""
-    messages = []
+    messages, record, known = [], reading.record, _ids(reading.lines)
     for file in project.recovery_files:
         try:
             saved = [decode(line, type=_Saved) for line in file.read_bytes().splitlines() if line.strip()]
         except (OSError, MsgspecError, UnicodeDecodeError):
             continue  # `state recover` says what is wrong with it
-        if any(line.record == record.id and line.fact.origin not in record.contained for line in saved):
+        if any(line.record == record.id and _id(line, known) not in record.contained for line in saved):
             again = step("to add them, run", "reconciler", "state", "recover", str(file))
             what = f"results of an earlier apply are not in the record; they are in {file}"
             messages.append(Message("not-recovered", what, project.place, (again,)))
@@ -87,11 +87,13 @@ def recovered(project: Project, source: str) -> Recover:
         raise SettingsError(Message("recovery-unreadable", f"cannot be read: {problem.strerror}", source)) from None
     if data is None:
         raise SettingsError(Message("nothing-to-recover", "there is no file and no record", source))
-    return Recover(source, chain.parse(data, source) if chain.is_record(data) else recovery_lines(data, source))
+    if chain.is_record(data):
+        return Recover(source, chain.parse(data, source))
+    return Recover(source, _recovery_lines(data, source, _ids(project.journal.read().lines)))
 
 
-def recovery_lines(data: bytes, where: str) -> tuple[Line, ...]:
-    """Return the facts in a recovery file, as lines of a history. Raises SettingsError."""
+def _recovery_lines(data: bytes, where: str, known: Mapping[bytes, str]) -> tuple[Line, ...]:
+    """Return the facts in a recovery file, as lines of a history; `known` as in `_ids`. Raises SettingsError."""
     lines = []
     for number, text in enumerate(data.splitlines(), 1):
         if not text.strip():
@@ -102,11 +104,21 @@ def recovery_lines(data: bytes, where: str) -> tuple[Line, ...]:
             what = "neither a record nor a recovery file"
             use = step("use the file that apply named, or a copy of a record")
             raise SettingsError(Message("not-recoverable", what, f"{where}:{number}", (use,))) from None
-        origin = saved.fact.origin or _origin(saved.record, saved.fact)
+        origin = _id(saved, known)
         lines.append(Line(replace(saved.fact, origin=origin), origin))
     if not lines:
         raise SettingsError(Message("not-recoverable", "the file is empty", where))
     return tuple(lines)
+
+
+def _ids(lines: Iterable[Line]) -> Mapping[bytes, str]:
+    """Return the ids of facts by their content: what could not be appended may have arrived in the record after all."""
+    return {encode(replace(line.fact, origin="")): line.id for line in lines}
+
+
+def _id(saved: _Saved, known: Mapping[bytes, str]) -> str:
+    """Return the id of a saved fact: the one that the record has it under, if it does."""
+    return known.get(encode(replace(saved.fact, origin=""))) or saved.fact.origin or _origin(saved.record, saved.fact)
 
 
 def _origin(record: str, fact: AnyFact) -> str:

@@ -19,9 +19,9 @@ from reconciler.operations.observing import observed
 from reconciler.operations.recovery_file import recovered, save, unrecovered
 from reconciler.operations.statements import prepare
 from reconciler.record.chain import link, parse
-from reconciler.record.facts import Begun, Closed, Completed, LossOpened, Renamed
+from reconciler.record.facts import Begun, Closed, Completed, LossOpened, RemovalRequested, Renamed
 from reconciler.record.statement_rows import IN_FLIGHT_AFTER_LOSS
-from reconciler.record.statements import Complete, Recover, Resolve
+from reconciler.record.statements import CancelRemoval, Complete, Recover, Resolve
 from reconciler.values import stamp
 
 if TYPE_CHECKING:
@@ -57,6 +57,20 @@ class TestRecoveryFile:
         assert project.record_at().attempts["a"].status is Status.LIVE
         assert project.say(recovered(project, str(file))).facts == ()
 
+    def test_what_arrived_in_the_record_after_all_is_not_added_again(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A request that was cancelled since is not made again by the file; nor is the file named any longer."""
+        monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+        request = RemovalRequested(at=AT, attempt="a", codes=("ONB10001",), by_plan=True)
+        project = project_with(*created("a", OFFERS), request)
+        save(tmp_path / "reconciler", RECORD, "memory:a", [request], "the answer was lost")
+        (file,) = project.recovery_files
+        project.say(CancelRemoval(OFFERS))
+        assert unrecovered(project, project.journal.read()) == []
+        assert project.say(recovered(project, str(file))).facts == ()
+        assert project.record_at().attempts["a"].status is Status.LIVE
+
     def test_what_is_not_recovered_is_named(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """A later plan names each file with results of this record that it lacks; no other, and none once recovered."""
         monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
@@ -64,10 +78,10 @@ class TestRecoveryFile:
         project = project_with(intended)
         message = save(project.data_directory, RECORD, "memory:a", [answered], "")
         save(project.data_directory, "f" * 32, "memory:b", [answered], "")
-        (named,) = unrecovered(project, project.record_at())
+        (named,) = unrecovered(project, project.journal.read())
         assert named.steps[0].command == message.steps[-1].command
         project.say(recovered(project, named.steps[0].command[-1]))
-        assert unrecovered(project, project.record_at()) == []
+        assert unrecovered(project, project.journal.read()) == []
 
     def test_what_cannot_be_saved_is_in_the_message(self, tmp_path: Path) -> None:
         """Where no file can be written, the message has the lines, and these can be recovered."""
