@@ -109,7 +109,7 @@ class Server(ThreadingHTTPServer):
         self.stop()
 
     def stop(self) -> None:
-        """Accept nothing more, let requests be answered that were read, for seconds at most, and end the threads."""
+        """Stop accepting connections, wait some seconds for answers to requests already read, and end the threads."""
         if self._acceptor.ident is not None:
             self.shutdown()
             self._acceptor.join()

@@ -288,7 +288,7 @@ class WorkQueue:
     def take_send(self, target: TargetName) -> tuple[Change, list[Change]]:
         """Remove and return the next change that sends on a target, and the local ones to record with its intent.
 
-        Those are of the same address: recorded before, they would make another change of it.
+        Those are about the same address; recorded earlier, they would alter that change.
         """
         change = self.sends[target].popleft()
         if not self.sends[target]:

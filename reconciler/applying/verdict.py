@@ -22,9 +22,9 @@ _UNDER_WAY = "another run is still applying this address; run apply again once t
 
 
 def unresolved(plan: Plan, record: Record, wall: float) -> list[Attempt]:
-    """Return the attempts of the addresses selected that are unknown or overdue, and that no retry superseded.
+    """Return the attempts of the addresses selected that are unknown or overdue, and not superseded by a retry.
 
-    Those of targets that are declared no more are among them.
+    They include those of targets that are no longer declared.
     """
     selection = Selection(plan.selection)
     return [

@@ -47,5 +47,5 @@ def format_option(*forms: str) -> Callable[[F], F]:
 
 
 def code_of(verdict: Verdict) -> int:
-    """Return the exit code of what a command came to."""
+    """Return the exit code of a verdict."""
     return {"done": 0, "failed": 1, "changes": 2, "unresolved": 3}[verdict]

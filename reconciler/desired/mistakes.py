@@ -104,7 +104,7 @@ class Mistakes(Struct):
         return self._in_file.total()
 
     def first_of_each_file(self) -> list[Message]:
-        """Return the mistakes, sorted by place: of each file the first ones."""
+        """Return the first mistakes of each file, sorted by place."""
         files = groupby(sorted(self.found, key=position), lambda mistake: position(mistake)[0].file)
         return [mistake for _, of_file in files for mistake in islice(of_file, FILE_LIMIT)]
 

@@ -71,7 +71,7 @@ class _TooDeep(Exception):
 
 
 def build(file: File, mistakes: Mistakes) -> Node | None:
-    """Return the one document of a file; None if it is empty, or if its mistakes leave nothing to go on with."""
+    """Return the one document of a file; None if it is empty, or too broken to continue with."""
     try:
         events = iter(Loader(file.data).get_event, None)
         return _Builder(file.name, islice(events, EVENT_LIMIT).__next__, mistakes).document()

@@ -137,7 +137,7 @@ class Side(Struct, frozen=True):
 class Difference(Struct, frozen=True):
     """One subscription that differs; a side that has no such subscription is None.
 
-    `unproven` are the codes that PROVEN misses, each with when it was first observed, "" for never.
+    `unproven` are the codes that PROVEN lacks, each with the time of its first observation, "" for none.
     """
 
     name: str
@@ -164,7 +164,7 @@ class Parity(Struct, frozen=True):
 
     @property
     def in_line(self) -> bool:
-        """True if nothing differs but what is declared to."""
+        """True if there are no differences other than declared ones."""
         return not self.differences
 
 
@@ -191,7 +191,7 @@ class Pairs(Struct, frozen=True):
 
     @property
     def in_line(self) -> bool:
-        """True if each pair is in line, no target lacks its counterpart, and the record is complete and of them."""
+        """True if each pair is in line, each target has its counterpart, and the record is complete and is theirs."""
         return (
             not (self.foreign or self.gates)
             and all(parity.in_line for parity in self.compared)

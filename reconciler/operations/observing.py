@@ -65,7 +65,7 @@ _REASONS = {
 
 
 def _is_trusted(project: Project, notification: Captured) -> bool:
-    """With `verification.enforce` only a valid signature counts, and never one that was found to be wrong."""
+    """True if a notification counts: with `verification.enforce` its signature must be valid, and else not wrong."""
     verification = project.desired.verification
     if verification is not None and verification.enforce:
         return notification.verified is True

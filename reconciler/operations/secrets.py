@@ -85,7 +85,7 @@ def _texts(responses: Responses, attempt: Attempt) -> list[str]:
 
 
 def _secrets(responses: Responses, attempt: Attempt, identity: Path | None) -> Iterator[bytes]:
-    """Yield what may be a secret: what came another way, and texts in a response that the record does not hold."""
+    """Yield possible secrets: those set by hand, and texts in a response that the record does not hold."""
     clear = {"", attempt.url, *attempt.codes, *map(str, attempt.fields.values())}
     problem: ReconcilerError | None = None
     found = False

@@ -102,7 +102,7 @@ def _gate(desired: Desired, record: Record, a: TargetName, b: TargetName, observ
 
 
 def _unproven(record: Record, live: Sequence[Attempt], name: str, wanted: Side, observed_by: str) -> list[Difference]:
-    """Return what of a live subscription was not observed by then, as one difference or none."""
+    """Return the codes of a live subscription that were not observed by then, as one difference, or none."""
     first: dict[str, str] = {}
     for attempt in live:
         for code, (at, _) in received(record, attempt).items():
@@ -151,7 +151,7 @@ def _is_leaving(record: Record, address: Address) -> bool:
 
 
 def _declared(desired: Desired, a: TargetName, b: TargetName, differences: Iterable[Difference]) -> Parity:
-    """Set aside what is declared to differ. Declarations about other targets are not called unused."""
+    """Set declared differences aside. Declarations about other targets do not count as unused."""
     left: list[Difference] = []
     ignored: list[tuple[Difference, ParityException]] = []
     used: list[ParityException] = []

@@ -27,7 +27,7 @@ RETRIES = 3
 
 
 def is_as_desired(subscription: Subscription, attempts: Sequence[Attempt]) -> bool:
-    """Decide the common case quickly: one attempt, live, exactly as desired."""
+    """True in the common case, decided quickly: one attempt, live, exactly as desired."""
     if len(attempts) != 1:
         return False
     (attempt,) = attempts

@@ -363,7 +363,7 @@ def _rank(fact: Answered) -> tuple[int, str, str, str, int, str]:
 
 
 def _earliest(fact: Fact) -> tuple[str, list[tuple[str, str]]]:
-    """Return the sort key of a fact: its time, and its content, so that the order of reading never matters."""
+    """Return the sort key of a fact: its time, then its author, so that the order of reading never matters."""
     return fact.at, sorted(fact.by.items())
 
 

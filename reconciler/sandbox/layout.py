@@ -55,7 +55,7 @@ class Target(Discreet, frozen=True):
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Raise SettingsError for no names, bad ones, and two with the same variables."""
+    """Raise SettingsError if there are no names, invalid ones, or two with the same variables."""
     seen: dict[str, str] = {}
     for name in names:
         if not _TARGET_NAME.fullmatch(name):

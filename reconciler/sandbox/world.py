@@ -200,7 +200,7 @@ class World:
             return [(delivery, by_id[delivery.subscription_id]) for delivery in due]
 
     def seconds_left(self) -> float | None:
-        """Return how long nothing is due; None if nothing is ever."""
+        """Return the seconds until something is due; None if nothing ever is."""
         with self.changed:
             due = [late[0] for late in self._late] + [waiting[0] for waiting in self._waiting[:1]]
             return max(0.0, min(due) - self._clock()) if due else None

@@ -95,8 +95,8 @@ class Service:
         """Create a webhook subscription (service description, section 4.2); raises nothing.
 
         `may_send` is called, by another thread, just before the first byte leaves; if it returns false, nothing is
-        sent. Nothing is retried: after a 401 the token is thrown away and, if `renew`, a new one fetched; `retry_after`
-        is then 0.
+        sent. Nothing is retried: after a 401 the token is discarded and, with `renew`, a new one is fetched;
+        `retry_after` is then 0.
         """
         ordered = sorted(codes)
         body = msgspec.json.encode({"eventCodes": ordered, "webhookUrl": url})

@@ -84,7 +84,7 @@ def excerpt(text: str, secrets: Collection[str] = (), limit: int = _LIMIT) -> st
 
 
 def _secrets_in(text: str, secrets: Collection[str]) -> Iterator[tuple[int, int]]:
-    """Yield where a secret, or a part of one that counts, stands, in the text and under its escapes."""
+    """Yield the positions of secrets and of long parts of them, in the text and under its escapes."""
     forms = _forms_of_all(frozenset(filter(None, secrets)))
     encoded = _encoded(text)
     for _ in range(1 + _LAYERS):
