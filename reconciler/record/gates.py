@@ -192,13 +192,17 @@ def _message(obstacle: Obstacle, record: Record, standing: Standing, expected: s
     return Message(obstacle.value, what, standing.place, steps)
 
 
-def settling(attempt: Attempt, now: float = 0.0) -> tuple[Step, Step]:
-    """Return the two ways to settle an unknown outcome, from when they are accepted: by default, whenever that is."""
+def settling(attempt: Attempt, now: float = 0.0) -> tuple[Step, ...]:
+    """Return the ways to settle an unknown outcome, from when they are accepted: by default, whenever that is."""
     after = "" if attempt.settled(now) else f"after {stamp(attempt.settled_by)}, "
     resolve = ("reconciler", "state", "resolve", attempt.address)
     return (
         step(f"{after}if it exists, run", *resolve, "--created", "--attempt", attempt.id),
         step(f"{after}if it certainly does not, run", *resolve, "--not-created", "--attempt", attempt.id),
+        *(
+            [step("once an event has arrived at its URL, run", "reconciler", "state", "observe", "FILE")]
+            * attempt.own_url
+        ),
     )
 
 

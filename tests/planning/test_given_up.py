@@ -150,3 +150,13 @@ def test_needless_retry_counts_again(scene: Scene) -> None:
     assert [] == scene.changes()
     scene.confirm(lost.id)
     assert Block.UNRESOLVED is scene.change().block
+
+
+@pytest.mark.parametrize("url", [OWN, hooks("shared")])
+def test_ways_to_settle(url: str) -> None:
+    """An unknown create is settled by a person, or by an event if it has a URL of its own."""
+    scene = Scene()
+    scene.want("offers", "ONB10001", url)
+    scene.lose("offers", "ONB10001", url)
+    commands = [step.command[2] for reason in scene.change().reasons for step in reason.steps]
+    assert commands == ["resolve", "resolve", *(["observe"] if url == OWN else [])]
