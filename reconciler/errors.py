@@ -121,7 +121,7 @@ class Refused(ReconcilerError):
 
 
 class RecordError(ReconcilerError):
-    """Something about the record."""
+    """The record cannot be used as it is."""
 
 
 class RecordMissing(RecordError):
@@ -145,7 +145,7 @@ class StoreUnavailable(RecordError):
 
 
 class ServiceError(ReconcilerError):
-    """Something about the lending service."""
+    """The lending service failed, or cannot be used."""
 
 
 class TokenError(ServiceError):

@@ -319,7 +319,7 @@ class WorkQueue:
         attempt: str | None = None,
         detail: str | None = None,
     ) -> None:
-        """Keep the result of a change that is over; the rest is as in `Result`."""
+        """Store the result of a finished change; the arguments are fields of `Result`."""
         key = change.address, change.action
         self.results[key] = Result(*key, outcome, status, attempt, detail)
         if change.action in SENDS:

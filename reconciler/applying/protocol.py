@@ -238,7 +238,7 @@ class Run:
         return [draft.change for draft in drafts]
 
     def _stop(self, batch: Batch, reason: str) -> None:
-        """Start nothing more; outcomes are still appended."""
+        """Start no further call; outcomes are still appended."""
         self._in_doubt.update(draft.attempt for draft in batch.drafts)
         for change in self._take_back(batch.drafts):
             self.work.add(change)

@@ -183,7 +183,7 @@ class Copy:
             raise Refused(*obstacle_messages(source.record, replace(source.standing, obstacles=closed)))
 
     def _refuse_in_use(self, source: Reading, there: Reading, loss: Loss | None, *, is_closed: bool) -> None:
-        """Raise Refused if TO holds anything but a record that was closed, or this copy as far as it came."""
+        """Raise Refused if TO holds anything but a closed record or an unfinished state of this copy."""
         if there.record.id != source.record.id or (loss is None and not there.record.closed_to):
             merge = step("add what is recorded here to it", "reconciler", "state", "recover", self._again[-2])
             other = step("or copy to an empty place", *self._again[:-1], "PLACE")

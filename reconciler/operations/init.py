@@ -97,7 +97,7 @@ def _create(directory: Path, choices: Choices, data_directory: Path, undo: ExitS
     commands = (("validate",), ("state", "init"), ("plan",))
     following = [Step("then run", ("reconciler", *words)) for words in commands]
     if key is None and state != FILE:
-        text = "`apply` refuses to save create responses unencrypted; to make an age key for them"
+        text = "`apply` refuses to save create responses unencrypted; to create an age key for them, run"
         following.append(Step(text, ("reconciler", "init", "--age-key")))
     where = [] if directory.resolve() == Path.cwd() else [Step("go to the project", ("cd", str(directory)))]
     return Written(tuple(files), key, (*_key_steps(key), *where, *steps, *following, *_github_steps(files)))

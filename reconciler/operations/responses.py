@@ -65,7 +65,7 @@ class Responses:
         return self._keep(attempt, "response", answer.head + answer.body)
 
     def keep_secret(self, attempt: str, secret: bytes) -> str:
-        """Keep a secret that came another way, as `keep` does a response."""
+        """Keep a secret that was set by hand, in the way in which `keep` keeps a response."""
         return self._keep(attempt, "secret", secret)
 
     def left(self, attempt: str) -> list[str]:

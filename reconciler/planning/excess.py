@@ -52,7 +52,7 @@ def excess(record: Record) -> Excess:
 def duplicates_by_target(
     routes: Iterable[Duplicate], record: Record, selection: Selection
 ) -> dict[TargetName, list[Duplicate]]:
-    """Return the routes that a selected address has an attempt of, by target."""
+    """Return the duplicate routes by target, those that involve an attempt of a selected address."""
     found: dict[TargetName, list[Duplicate]] = {}
     for route in routes:
         addresses = {record.attempts[attempt].address for attempt in route.attempts}

@@ -99,7 +99,7 @@ def _target_plans(
     selection: Selection,
     strange: Mapping[TargetName, tuple[Message, ...]],
 ) -> dict[TargetName, TargetPlan]:
-    """Return the plan of each target: of all that was `planned` the selected `changes`, and what is beyond them."""
+    """Return the plan of each target: the selected `changes` of those `planned`, and what else differs."""
     changed, here = {change.address for change in planned}, _by_target(changes)
     awaited = (attempt for attempt in record.attempts.values() if attempt.status is Status.AWAITING_REMOVAL)
     awaiting = _by_target(attempt for attempt in awaited if selection.has(attempt.address))

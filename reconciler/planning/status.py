@@ -150,7 +150,7 @@ def _differs(target: TargetPlan) -> bool:
 
 
 def removals(status: Status) -> list[Removals]:
-    """Return what to tell the operator of each target of a status, those alone of which there is something to tell."""
+    """Return the news for the operator of each target in a status, without targets that have none."""
     restored = {
         attempt for change in status.plan.changes if change.action is Action.RESTORE for attempt in change.concerns
     }

@@ -69,7 +69,7 @@ def subjects(fact: AnyFact, record: Record) -> tuple[str, ...]:
         case facts.Rebound():
             return (fact.target,)
         case facts.Renamed():
-            return tuple(dict.fromkeys((fact.to, *_addresses(fact.attempts, record))))
+            return tuple(dict.fromkeys((*_addresses(fact.attempts, record), fact.to)))
         case facts.Intended() | facts.Answered() | facts.Exists():
             return tuple(dict.fromkeys((*_addresses((fact.attempt,), record), fact.what.address)))
         case (

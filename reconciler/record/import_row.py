@@ -34,9 +34,8 @@ class _Wanted(Struct, frozen=True):
 
 
 def import_(statement: Import, case: Case, record: Record) -> Draft:
-    """Return the facts of what is not recorded yet. What cannot be imported is told, and refused if it is all.
-
-    What names an id is about that attempt alone: it is none of those that the record has.
+    """Return the facts of what is not recorded yet. Messages tell what cannot be imported; Refused is raised if nothing
+    can. An import that names an id is about that attempt alone, which must not be in the record yet.
     """
     facts, notices = [], []
     selected = _wanted(statement, case, record)

@@ -100,7 +100,7 @@ class ConfirmRemoval(Struct, frozen=True):
 
 
 class SetSecret(Struct, frozen=True):
-    """The secret of a subscription, which came another way: sealed, or the name of a private file."""
+    """A secret of a subscription that was set by hand: sealed, or the name of a private file."""
 
     where: str
     secret: str

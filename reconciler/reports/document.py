@@ -157,7 +157,7 @@ def alerts(messages: Iterable[Message], label: str = "Error") -> tuple[Alert, ..
 
 
 def todos(steps: Iterable[Step]) -> tuple[Todo, ...]:
-    """Return what to do: the commands of all steps with one text are together."""
+    """Return the steps as todos, with the commands of equal steps together."""
     commands: dict[str, dict[tuple[str, ...], None]] = {}
     for step in steps:
         commands.setdefault(step.text, {}).update({step.command: None} if step.command else {})

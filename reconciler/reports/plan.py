@@ -62,7 +62,7 @@ def settled(plan: Plan) -> bool:
 
 
 def _unresolved(plan: Plan) -> list[str]:
-    """Return what is unresolved and blocks no change, with its count."""
+    """Return the count of unresolved creates that block no change, in words."""
     count = sum(attempt.blocks for attempt in plan.undeclared)
     return [counted(count, "unresolved create") + " on targets not in config/"] if count else []
 

@@ -61,7 +61,7 @@ class Prober:
 
 
 def examine_server(url: str, *, of_service: bool, timeout: float) -> Iterator[Finding]:
-    """Yield whether the server of `url` can be reached and, of the service, how far this machine's clock is off.
+    """Yield findings: is the server of `url` reachable and, for the service, does this machine's clock agree?
 
     Raises SettingsError as `Prober` does.
     """

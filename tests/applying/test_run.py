@@ -20,7 +20,7 @@ from reconciler.applying.run import Limits, carry_out
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.model.plan import Verdict
 from reconciler.model.record import Status
-from reconciler.record.facts import Intended, LossOpened, What
+from reconciler.record.facts import Answered, Intended, LossOpened, What
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -227,6 +227,7 @@ def test_what_an_intent_that_was_given_up_came_to_is_saved_where_it_cannot_be_re
     applied = carry_out(case.plan, case.reading, case.with_ports(read=read_once), Limits(backoff=()))
     [outcome] = case.saved
     [attempt] = case.journal.read().record.attempts
+    assert isinstance(outcome, Answered)
     assert (attempt, Outcome.NOT_SENT, []) == (outcome.attempt, outcome.outcome, case.caller.sent)
     assert (Verdict.FAILED, {"a": "not_sent"}) == (applied.verdict, outcomes(applied))
     assert "outcomes-saved" in {message.name for message in applied.messages}

@@ -77,8 +77,10 @@ def test_an_unknown_outcome_is_resolved(project: CommandLine, sandbox: Sandbox) 
 
 
 def test_a_subscription_is_renamed_without_a_create(applied: CommandLine) -> None:
-    """The record has it under its new address."""
-    applied.fine("state", "mv", OFFERS, "europe/staging/loans")
+    """The record has it under its new address; what is appended is shown of the old one."""
+    ran = applied.fine("state", "mv", OFFERS, "europe/staging/loans")
+    assert f"+ {OFFERS}  attempt " in ran.out + ran.err
+    assert ": renamed to europe/staging/loans\n" in ran.out + ran.err
     assert set(statuses(applied)) == {"europe/staging/applications", "europe/staging/loans"}
 
 
