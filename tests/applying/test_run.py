@@ -226,6 +226,7 @@ def test_what_an_intent_that_was_given_up_came_to_is_saved_where_it_cannot_be_re
 
     applied = carry_out(case.plan, case.reading, case.with_ports(read=read_once), Limits(backoff=()))
     [outcome] = case.saved
+    assert isinstance(outcome, Answered)
     [attempt] = case.journal.read().record.attempts
     assert isinstance(outcome, Answered)
     assert (attempt, Outcome.NOT_SENT, []) == (outcome.attempt, outcome.outcome, case.caller.sent)
