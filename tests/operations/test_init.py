@@ -196,6 +196,22 @@ def test_what_is_missing_is_added(tmp_path: Path) -> None:
     assert ((), None) == (again.files, again.key)
 
 
+@pytest.mark.parametrize(
+    ("chosen", "declared", "works"),
+    [(BRANCH, "state.jsonl", True), ("state.jsonl", BRANCH, False), ("", BRANCH, True), ("", "state.jsonl", False)],
+)
+def test_a_workflow_needs_a_place_that_a_runner_has(tmp_path: Path, chosen: str, declared: str, works: bool) -> None:
+    """For the place, a flag is over the configuration, as everywhere."""
+    directory = repository(tmp_path / "new")
+    init(directory, Choices(state=declared))
+    if works:
+        assert (WORKFLOW,) == init(directory, Choices(state=chosen, github=True)).files
+    else:
+        with pytest.raises(SettingsError):
+            init(directory, Choices(state=chosen, github=True))
+        assert not (directory / WORKFLOW).exists()
+
+
 def test_a_project_with_mistakes_is_not_added_to(tmp_path: Path) -> None:
     """Its recipients and its record are not known."""
     (tmp_path / "new/config").mkdir(parents=True)

@@ -249,6 +249,14 @@ class TestObserve:
         )
         assert project.record_at().attempts[ID].status == status
 
+    @pytest.mark.parametrize(("seconds", "is_taken"), [(-1e6, True), (0, True), (60, True), (290, True), (600, False)])
+    def test_clocks_that_differ(self, tmp_path: Path, seconds: float, is_taken: bool) -> None:
+        """Some minutes are allowed between the clock of the receiver and that of this machine."""
+        project = project_with(*unknown(ID, OFFERS, url=URL.format(ID), template=URL.format("{attempt}")))
+        file = self.capture(tmp_path, {"at": stamp(NOW + seconds), "url": URL.format(ID), "code": "ONB10001"})
+        said = observed(project, file)
+        assert (is_taken, is_taken) == (len(said.received) == 1, said.notices == ())
+
     def test_what_is_left_out_is_told(self, tmp_path: Path) -> None:
         """Without a valid signature, without a code, from the future, unmanaged or unexplained: each is told."""
         project = project_with(*created(ID, OFFERS, url=URL.format(ID), template=URL.format("{attempt}")))

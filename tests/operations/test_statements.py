@@ -802,3 +802,14 @@ class TestFiles:
         assert self.project(tmp_path / "b.jsonl").journal.read().standing.open
         with pytest.raises(Refused):
             prepare(project, Complete())
+
+
+@pytest.mark.parametrize("part", [slice(0), slice(7), slice(20), slice(-1), slice(None, None, -1), slice(7, None)])
+def test_a_digest_is_expected_whole(part: slice) -> None:
+    """A part of it, or nothing, is not what was reviewed; all of it is."""
+    project = project_with(*unknown("a", OFFERS))
+    proposal = prepare(project, Resolve(OFFERS, created=True))
+    refuse_unexpected(proposal, proposal.digest)
+    with pytest.raises(Refused) as caught:
+        refuse_unexpected(proposal, proposal.digest[part])
+    assert ["proposal-changed"] == [message.name for message in caught.value.messages]

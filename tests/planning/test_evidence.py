@@ -212,3 +212,12 @@ def test_undeclared_target(scene: Scene) -> None:
     assert [USA] == [found.name for found in scene.status("usa/*").targets]
     scene.confirm(scene.attempts[1].id)
     assert [EUROPE] == [found.name for found in scene.status().targets]
+
+
+def test_one_url_at_two_services(scene: Scene) -> None:
+    """A notification there proves neither: either service may have sent it."""
+    for name, code in ((EUROPE, "ONB10001"), (USA, "ONB10001")):
+        scene.hold(f"{name}/both", code, "https://both.partner.example/hook")
+    sighting = Sighting(LATER, "ONB10001", "/hook", "https://both.partner.example/hook")
+    found = match(scene.desired, scene.record, [sighting])
+    assert ((), (f"{EUROPE}/both", f"{USA}/both")) == (found.observed, found.unexplained[0].ambiguous)

@@ -256,3 +256,20 @@ def test_narrowed(scene: Scene) -> None:
     assert {"a"} == {extra.address.name for extra in planned.surplus}
     assert ["a"] == [attempt.address.name for attempt in planned.awaiting_removal]
     assert {hooks("a")} == {route.url for route in planned.duplicates}
+
+
+@pytest.mark.parametrize(
+    ("held", "wanted"),
+    [
+        ("https://hooks.example.org/a", "https://HOOKS.example.org:443/a"),
+        ("https://HOOKS.example.org:443/a", "https://hooks.example.org/a"),
+        ("https://hooks.example.org:8443/a", "https://Hooks.Example.org:8443/a"),
+    ],
+)
+def test_one_url_written_in_two_ways(scene: Scene, held: str, wanted: str) -> None:
+    """It is one: a route that another address has in force is not created again, and `state mv` is named."""
+    scene.hold("old", "ONB10011", held)
+    scene.want("old", "ONB10011", held)
+    scene.want("new", "ONB10011", wanted)
+    (change,) = scene.changes()
+    assert (address_of("new"), Action.BLOCKED, Block.ELSEWHERE) == (change.address, change.action, change.block)

@@ -101,6 +101,23 @@ class TestWhole:
         assert [200] == statuses(talk(server.server_port, head + b'2;a="b"\r\n{"\r\nA\r\n0123456789\r\n0\r\n\r\n'))
         assert [b'{"0123456789'] == desk.bodies
 
+    @pytest.mark.parametrize("size", [1, 9, 10, 15, 16, 17, 31, 99, 100, 255, 256, 4096])
+    @pytest.mark.parametrize("written", ["x", "X", "04x"])
+    def test_size_of_a_chunk(self, server: Server, desk: Desk, size: int, written: str) -> None:
+        """It is hexadecimal, however it is written."""
+        body = b"b" * size
+        chunk = f"{size:{written}}\r\n".encode() + body + b"\r\n0\r\n\r\n"
+        assert [200] == statuses(talk(server.server_port, LAST + b"Transfer-Encoding: chunked\r\n\r\n" + chunk))
+        assert [body] == desk.bodies
+
+    @pytest.mark.parametrize(
+        "fields", [b"Connection: keep-alive\r\nConnection: close", b"connection: x, Close", b"CONNECTION: close,x"]
+    )
+    def test_connection_that_is_to_end(self, server: Server, desk: Desk, fields: bytes) -> None:
+        """Every value of every header of that name counts: what follows on the connection is not read."""
+        single = HEAD + fields + b"\r\nContent-Length: 2\r\n\r\n{}"
+        assert [200] == statuses(talk(server.server_port, single * 2))
+
     def test_old_client(self, server: Server, desk: Desk) -> None:
         """HTTP/1.0 needs no host; the connection ends."""
         assert [200] == statuses(talk(server.server_port, b"POST / HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}"))

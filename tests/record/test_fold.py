@@ -297,3 +297,17 @@ def test_word_without_what(scene: Scene) -> None:
     what = What(str(address_of("offers")), ("ONB10011",), hooks("offers"), SERVICE)
     scene.tell(Exists(at=scene.at, attempt="a" * 32, what=what))
     assert Status.AWAITING_REMOVAL is only(scene).status
+
+
+def test_since_when_a_removal_is_awaited(scene: Scene) -> None:
+    """Since the last request that is open, whatever was asked for, taken back or done after it."""
+    attempt = scene.hold("offers", "ONB10011 ONB10012 ONB10013", OWN)
+    scene.request(attempt, "ONB10011")
+    first = scene.attempt(attempt).requested
+    scene.request(attempt, "ONB10012")
+    second = scene.attempt(attempt).requested
+    assert "" < first < second
+    scene.confirm(attempt, "ONB10012")
+    assert first == scene.attempt(attempt).requested
+    scene.confirm(attempt, "ONB10011")
+    assert "" == scene.attempt(attempt).requested

@@ -184,3 +184,10 @@ def test_what_is_found_has_its_name_its_place_and_its_commands() -> None:
         "mistakes": [expected],
         "warnings": [],
     }
+
+
+def test_what_is_recorded_has_its_own_url() -> None:
+    """The one that the service has, not the template of which it was made."""
+    held = attempt(url=f"{URL}/{ID}", template=f"{URL}/{{attempt}}", requested=AT, requested_codes=("ONB10011",))
+    (awaiting,) = plan_json(plan(awaiting_removal=(held,)))["awaiting_removal"]
+    assert (ID, f"{URL}/{ID}", ("ONB10011",)) == (awaiting["attempt"], awaiting["webhookUrl"], awaiting["eventCodes"])

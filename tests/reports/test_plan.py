@@ -148,3 +148,23 @@ def test_reasons_that_repeat_the_difference_are_left_out() -> None:
     shown = changed(change(Action.EXTEND, before=(attempt(),), reasons=(repeats,), warnings=(warns,)))
     assert [note.text for note in shown.notes] == ["cancel the request"]
     assert shown.todos[0].commands == (("reconciler", "removal"),)
+
+
+def test_every_command_of_a_plan_has_its_selection() -> None:
+    """Also the one that applies just this plan: a command without it would be about more than was shown."""
+    document = plan_document(plan(change(), selection=("europe/*", "*/*/offers")))
+    text = terminal.render(document, terminal.Layout(verbose=True))
+    shown = [line.strip() for line in text.splitlines() if line.strip().startswith("reconciler ")]
+    assert 2 == len(shown)
+    assert all("-t 'europe/*' -t '*/*/offers'" in line for line in shown)
+    assert 1 == sum("--expect-digest sha256:" in line for line in shown)
+
+
+@pytest.mark.parametrize(("asked", "told"), [(("ONB10012",), " of ONB10012"), (("ONB10011", "ONB10012"), "")])
+def test_a_removal_of_some_codes_names_those(asked: tuple[str, ...], told: str) -> None:
+    """And no other; a removal of all names none."""
+    awaiting = attempt(
+        codes=("ONB10011", "ONB10012"), status=Status.AWAITING_REMOVAL, requested=AT, requested_codes=asked
+    )
+    text = terminal.render(plan_document(plan(awaiting_removal=(awaiting,))))
+    assert f"europe/staging/offers: removal{told} awaited since {AT}" in text

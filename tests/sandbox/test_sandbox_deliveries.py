@@ -182,6 +182,14 @@ def test_retries_are_an_interval_apart() -> None:
     assert [(0, 1), (15, 2), (30, 3), (45, 4)] == times
 
 
+def test_bodies_that_can_be_read_once() -> None:
+    """Each subscription gets each of them."""
+    world = World(lay_out("http://s", [STAGING], {}, bytes), FaultPlan({}))
+    for number in range(3):
+        world.create(STAGING, ("ONB10011",), f"http://127.0.0.1:9/{number}")
+    assert 6 == world.trigger("ONB10011", iter([b"1", b"2"]), None)
+
+
 def test_unfinished_deliveries_continue(tmp_path: Path, httpserver: HTTPServer) -> None:
     """After a restart, a delivery goes on with the attempt that is next."""
     httpserver.expect_ordered_request("/offers").respond_with_data(status=500)

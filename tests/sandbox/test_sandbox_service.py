@@ -173,7 +173,9 @@ class TestOperator:
         wanted = {"subscriptionId": answer["subscriptionId"]}
         assert 200 == call("POST", f"{sandbox.url}/_sandbox/remove", wanted).status
         assert 404 == call("POST", f"{sandbox.url}/_sandbox/remove", wanted).status
-        assert 404 == call("POST", f"{sandbox.url}/_sandbox/remove", {}).status
+        values: list[object] = [None, 1, [], {}, [answer["subscriptionId"]], ""]
+        for other in [{}, *({"subscriptionId": value} for value in values)]:
+            assert 404 == call("POST", f"{sandbox.url}/_sandbox/remove", other).status
         state = call("GET", f"{sandbox.url}/_sandbox/state")
         (shown,) = state.document["subscriptions"]
         assert (answer["subscriptionId"], True) == (shown["subscriptionId"], shown["removed"])

@@ -110,3 +110,12 @@ def test_an_encoded_secret(encoding: str, secret: str) -> None:
 def test_a_short_secret(secret: str) -> None:
     """It goes as a whole, wherever it stands."""
     assert f"a{REDACTED}b" == redact(f"a{secret}b", [secret, ""])
+
+
+@pytest.mark.parametrize("at", range(180, 202, 3))
+@pytest.mark.parametrize("secret", ["s3cret-of-twenty-chars", "eyJhbGciOiJIUzI1NiJ9.x.y", "Ab1!"])
+def test_a_secret_where_an_excerpt_is_cut(at: int, secret: str) -> None:
+    """It is found before the text is cut, so that no beginning of it is left."""
+    shown = excerpt("-" * at + secret + "-" * 100, [secret])
+    assert shown.rstrip("…").rstrip("-").removeprefix("-" * at) in REDACTED
+    assert len(shown) <= 200

@@ -12,6 +12,7 @@ from support.records import add, begin, begun, names_of, sample
 from reconciler.errors import HeadMoved, ReconcilerError, SettingsError, StoreUnavailable
 from reconciler.record.chain import link
 from reconciler.stores.git import branch, command
+from reconciler.stores.git.command import reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -556,3 +557,19 @@ def test_commit_by_hand(git_world: GitWorld, store: Store) -> None:
     assert git_world.log("%an")[0] == "Somebody"
     add(store, "x")
     assert names_of(store)[2:] == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("stderr", "told"),
+    [
+        ("", "no reason"),
+        ("one\ntwo\nthree\nfour\nfatal: five\nadvice\nmore advice\n", "three; four; five"),
+        ("fatal: first\nfatal: last\n", "first; last"),
+        ("error: same\nerror: same\n", "same"),
+        ("fatal: a\x1b[31m\u202eb\n", "a [31m b"),
+        ("error: " + "long " * 500, ("long " * 500)[:600]),
+    ],
+)
+def test_reason(stderr: str, told: str) -> None:
+    """The last lines before git's advice, each once, as one short printable line."""
+    assert told.strip() == reason(stderr).strip()
