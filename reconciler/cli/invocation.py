@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from reconciler.cli.terminal import Terminal
     from reconciler.operations.project import Project
 
@@ -57,12 +55,14 @@ class Invocation:
         given: dict[str, Any] = {
             name: self.flags.get(name) or sources.get(f"RECONCILER_{name.upper()}") for name in names
         }
-        given["timeout"] = _number("timeout", given["timeout"] or "30", float, _MOST_SECONDS)
-        given["parallelism"] = _number("parallelism", given["parallelism"] or "4", int, _MOST_CREATES)
+        given = {name: value for name, value in given.items() if value}
+        for name, kind, most in (("timeout", float, _MOST_SECONDS), ("parallelism", int, _MOST_CREATES)):
+            if name in given:
+                given[name] = _number(name, given[name], kind, most)
         return Project(Flags(**given), sources)
 
 
-def _number(name: str, text: str, kind: Callable[[str], Any], most: float) -> Any:
+def _number(name: str, text: str, kind: type[float | int], most: float) -> Any:
     try:
         value = kind(text)
     except ValueError:

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from reconciler.desired import urls
 from reconciler.desired.mistakes import Mistakes, Positioned, listed, place, question, shown
-from reconciler.desired.patches import Given, Patch, attempts, read
+from reconciler.desired.patches import Given, Patch, attempts, patch_of
 from reconciler.model.address import Address, TargetName
 from reconciler.model.desired import Overlap, Subscription, Target, Unknown
 from reconciler.model.url import ATTEMPT, has_attempt, normal_url
@@ -39,7 +39,11 @@ def merge(
     patterns: Mapping[str, Pattern], targets: Mapping[TargetName, Declared], mistakes: Mistakes
 ) -> dict[Address, Subscription]:
     """Return the subscriptions wanted on every target, sorted by address."""
-    layers = {name: read(pattern, mistakes) for name, pattern in patterns.items()}
+    layers: dict[str, Layer] = {}
+    for name, pattern in patterns.items():
+        layers[name] = {member.key: patch_of(member, mistakes) for member in pattern.members.values()}
+        for member in pattern.misnamed:  # for its mistakes alone
+            patch_of(member, mistakes)
     unmatched = patterns.keys() - {match for target in targets for match in _patterns_of(target)}
     if unmatched and not mistakes.hidden:
         _refuse_undeclared(unmatched, patterns, targets, mistakes)
@@ -89,7 +93,8 @@ def _has_fault(url: str, node: Node, mistakes: Mistakes) -> bool:
 
 def _patterns_of(target: TargetName) -> tuple[str, str, str, str]:
     """Return the patterns that match a target: one general, two between, one particular."""
-    return "*/*", f"{target.region}/*", f"*/{target.environment}", target
+    region, _, environment = target.partition("/")
+    return "*/*", f"{region}/*", f"*/{environment}", target
 
 
 def _refuse_retry(target: TargetName, node: Node, subscriptions: Iterable[Subscription], mistakes: Mistakes) -> None:
@@ -211,22 +216,6 @@ def refuse_overlaps(
     If a variable overrides a `base_url`, it may have made one service of two, so the message names it.
     """
     targets = {name: each.target for name, each in declared.items() if each.target is not None}
-    conflicts: dict[tuple[str, str], _Conflict] = {}
-    for code, holders in _shared(subscriptions, targets):
-        for first, later in _conflicting(holders, targets):
-            conflicts.setdefault((first.address, later.address), (first, later, []))[2].append(code)
-    alike: dict[tuple[object, ...], list[_Conflict]] = {}
-    for first, later, codes in conflicts.values():
-        same_url = normal_url(first.template) == normal_url(later.template)
-        alike.setdefault((first.place, later.place, same_url, *codes), []).append((first, later, codes))
-    for pairs in alike.values():
-        _report(pairs, targets, mistakes)
-
-
-def _shared(
-    subscriptions: Iterable[Subscription], targets: Mapping[TargetName, Target]
-) -> list[tuple[str, list[Subscription]]]:
-    """Return each code that several subscriptions of a service have, with these in the order of their places."""
     services = {name: target.service for name, target in targets.items()}
     firsts: dict[str, dict[str, Subscription]] = {service: {} for service in services.values()}
     shared: dict[tuple[str, str], list[Subscription]] = {}
@@ -239,10 +228,16 @@ def _shared(
             first = holders.setdefault(code, subscription)
             if first is not subscription:
                 shared.setdefault((service, code), [first]).append(subscription)
-    return [
-        (code, sorted(holders, key=lambda holder: (holder.place, holder.address)))
-        for (_, code), holders in shared.items()
-    ]
+    conflicts: dict[tuple[str, str], _Conflict] = {}
+    for (_, code), sharing in shared.items():
+        for first, later in _conflicting(sorted(sharing, key=attrgetter("place", "address")), targets):
+            conflicts.setdefault((first.address, later.address), (first, later, []))[2].append(code)
+    alike: dict[tuple[object, ...], list[_Conflict]] = {}
+    for first, later, codes in conflicts.values():
+        same_url = normal_url(first.template) == normal_url(later.template)
+        alike.setdefault((first.place, later.place, same_url, *codes), []).append((first, later, codes))
+    for pairs in alike.values():
+        _report(pairs, targets, mistakes)
 
 
 def _conflicting(

@@ -74,7 +74,16 @@ def build(file: File, mistakes: Mistakes) -> Node | None:
     """Return the one document of a file; None if it is empty, or too broken to continue with."""
     try:
         events = iter(Loader(file.data).get_event, None)
-        return _Builder(file.name, islice(events, EVENT_LIMIT).__next__, mistakes).document()
+        builder = _Builder(file.name, islice(events, EVENT_LIMIT).__next__, mistakes)
+        root = None
+        builder.next()
+        if type(event := builder.next()) is yaml.DocumentStartEvent:
+            root = builder.node(builder.next(), 1)
+            builder.next()
+            event = builder.next()
+        if type(event) is not yaml.StreamEndEvent:
+            what = "more than one YAML document"
+            mistakes.hide("yaml-documents", builder.at(event), what, "move this document to its own file")
     except _TooDeep as problem:
         what = f"the file is nested deeper than {DEPTH_LIMIT} levels"
         mistakes.hide("yaml-too-deep", problem.args[0], what, "reduce the nesting")
@@ -88,6 +97,8 @@ def build(file: File, mistakes: Mistakes) -> Node | None:
         strange = re.search(_UNPRINTABLE, text)
         at = place_after(file.name, text[: strange.start()] if strange else "")
         mistakes.hide("yaml-character", at, "the file contains a character that YAML does not allow", "remove it")
+    else:
+        return root
     return None
 
 
@@ -99,19 +110,7 @@ class _Builder(Struct):
     mistakes: Mistakes
     keys: dict[str, str] = field(default_factory=dict)
 
-    def document(self) -> Node | None:
-        root = None
-        self.next()
-        if type(event := self.next()) is yaml.DocumentStartEvent:
-            root = self._node(self.next(), 1)
-            self.next()
-            event = self.next()
-        if type(event) is not yaml.StreamEndEvent:
-            what = "more than one YAML document"
-            self.mistakes.hide("yaml-documents", self._at(event), what, "move this document to its own file")
-        return root
-
-    def _node(self, event: Event, depth: int) -> Node:
+    def node(self, event: Event, depth: int) -> Node:
         mark: Mark = event.start_mark  # type: ignore[assignment]  # the parser marks every event
         if type(event) is ScalarEvent:
             if event.anchor or event.tag:
@@ -132,7 +131,7 @@ class _Builder(Struct):
 
     def _members(self, depth: int) -> dict[str, Member]:
         members: dict[str, Member] = {}
-        file, node, next_event, keys = self.file, self._node, self.next, self.keys
+        file, node, next_event, keys = self.file, self.node, self.next, self.keys
         while type(event := next_event()) is not MappingEndEvent:
             mark: Mark = event.start_mark  # type: ignore[assignment]
             if type(event) is not ScalarEvent or event.anchor or event.tag:
@@ -151,16 +150,16 @@ class _Builder(Struct):
     def _items(self, depth: int) -> list[Node]:
         items, next_event = [], self.next
         while type(event := next_event()) is not SequenceEndEvent:
-            items.append(self._node(event, depth))
+            items.append(self.node(event, depth))
         return items
 
     def _refuse_properties(self, event: ScalarEvent | CollectionStartEvent) -> None:
         if event.anchor:
-            self.mistakes.add("yaml-anchor", self._at(event), "YAML anchors are not supported", "repeat the value")
+            self.mistakes.add("yaml-anchor", self.at(event), "YAML anchors are not supported", "repeat the value")
         if event.tag:
-            self.mistakes.add("yaml-tag", self._at(event), "YAML tags are not supported", "remove the tag")
+            self.mistakes.add("yaml-tag", self.at(event), "YAML tags are not supported", "remove the tag")
 
-    def _at(self, event: Event) -> Positioned:
+    def at(self, event: Event) -> Positioned:
         mark = cast("Mark", event.start_mark)
         return Positioned(self.file, mark.line, mark.column)
 

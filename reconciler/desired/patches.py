@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from msgspec import Struct
 
@@ -12,9 +12,6 @@ from reconciler.desired.fields import CODE, EVENT_CODES, SUBSCRIPTION, VARIABLE,
 from reconciler.desired.mistakes import Mistakes, place, shown
 from reconciler.desired.nodes import ListNode, MapNode, Member, Node, Scalar
 from reconciler.model.url import ATTEMPT
-
-if TYPE_CHECKING:
-    from reconciler.desired.sections import Pattern
 
 _FAMILIAR = re.compile("(?:LOA|ONB)[0-9]{5}")
 _Value = TypeVar("_Value", str, tuple[str, ...])
@@ -50,14 +47,8 @@ class Patch(Struct, frozen=True, gc=False):
         return Patch(self.key, codes=self.codes or general.codes, url=self.url or general.url)
 
 
-def read(pattern: Pattern, mistakes: Mistakes) -> dict[str, Patch]:
-    """Return the patches of one pattern by the subscription's name. Of misnamed ones, only mistakes are reported."""
-    for member in pattern.misnamed:
-        _patch(member, mistakes)
-    return {name: _patch(member, mistakes) for name, member in pattern.members.items()}
-
-
-def _patch(member: Member, mistakes: Mistakes) -> Patch:
+def patch_of(member: Member, mistakes: Mistakes) -> Patch:
+    """Return the patch that a member of a pattern is."""
     node = member.value
     if isinstance(node, MapNode):
         given = reading.fields(node, member.key, _KEYS, mistakes) or {}

@@ -71,13 +71,17 @@ def _add(name: str, member: Member, sections: Sections, mistakes: Mistakes) -> N
         if reading.refuse_key(member, FILE.name, FILE.known, mistakes) is not None:
             mistakes.hidden = True
     elif name == TARGETS.name:
-        for target, declared in _members(member, mistakes).items():
+        targets = reading.content(member.value, MapNode, name, mistakes)
+        mistakes.hidden |= targets is None
+        for target, declared in (targets or {}).items():
             if reading.is_named(TARGETS, declared, mistakes):
                 _put(sections.targets, target, declared, mistakes)
             else:
                 mistakes.hidden = True
     elif name == SUBSCRIPTIONS.name:
-        for pattern, wanted in _members(member, mistakes).items():
+        patterns = reading.content(member.value, MapNode, name, mistakes)
+        mistakes.hidden |= patterns is None
+        for pattern, wanted in (patterns or {}).items():
             if reading.is_named(SUBSCRIPTIONS, wanted, mistakes):
                 _add_pattern(sections.patterns.setdefault(pattern, Pattern()), wanted, mistakes)
     else:
@@ -91,13 +95,6 @@ def _add_pattern(pattern: Pattern, member: Member, mistakes: Mistakes) -> None:
             _put(pattern.members, name, wanted, mistakes)
         else:
             pattern.misnamed.append(wanted)
-
-
-def _members(section: Member, mistakes: Mistakes) -> Members:
-    """Return the members of a section; where it is no mapping, whatever it was meant to declare is hidden."""
-    members = reading.content(section.value, MapNode, section.key, mistakes)
-    mistakes.hidden |= members is None
-    return members or {}
 
 
 def _put(members: Members, name: str, member: Member, mistakes: Mistakes) -> None:

@@ -104,7 +104,8 @@ class _Reader(Struct):
         return None
 
     def _variables(self, node: Node | None) -> dict[str, str | None] | None:
-        reserved = {"region": self.name.region, "environment": self.name.environment, "attempt": ATTEMPT}
+        region, _, environment = self.name.partition("/")
+        reserved = {"region": region, "environment": environment, "attempt": ATTEMPT}
         given = {} if node is None else reading.content(node, MapNode, VARS.name, self.mistakes)
         if given is None or VARS.item is None:
             return None

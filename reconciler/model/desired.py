@@ -126,17 +126,14 @@ class Desired(Struct, frozen=True, dict=True):
     warnings: tuple[Message, ...] = ()
     unread: tuple[Message, ...] = ()
 
-    def of_target(self, target: TargetName) -> list[Subscription]:
-        """Return the subscriptions desired on one target, sorted by address."""
-        return self._by_target.get(target, [])
-
     @property
     def services(self) -> frozenset[str]:
         """The keys of the services that its targets are declared at."""
         return frozenset(target.service for target in self.targets.values())
 
     @cached_property
-    def _by_target(self) -> dict[TargetName, list[Subscription]]:
+    def by_target(self) -> Mapping[TargetName, list[Subscription]]:
+        """The subscriptions of each target that has some, sorted by address."""
         subscriptions: dict[TargetName, list[Subscription]] = {}
         for address, desired in self.subscriptions.items():
             subscriptions.setdefault(address.target, []).append(desired)

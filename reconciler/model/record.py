@@ -202,7 +202,7 @@ class Record(Struct, frozen=True, dict=True):
     @property
     def open_losses(self) -> tuple[Loss, ...]:
         """The losses that nobody has ended, in the order they were opened."""
-        return tuple(loss for loss in self.losses.values() if loss.open)
+        return tuple(loss for loss in self.losses.values() if loss.completed is None)
 
     def contains(self, head: str) -> bool:
         """True if nothing that the record said under this head is missing from it, or a loss names the head."""

@@ -153,7 +153,7 @@ def _responses(project: Project) -> Iterator[Finding]:
     if project.desired.recipients:
         what = f"encrypted to {counted(len(project.desired.recipients), 'recipient')}"
         yield _finding(Health.OK, "responses", what, "recipients")
-    elif project.in_ci or project.store.path is None:
+    elif project.in_ci or project.journal.store.path is None:
         step = Step("add recipients to config/", ("reconciler", "init", "--age-key"))
         yield _finding(Health.FAILED, "responses", "no recipients: apply refuses to create here", "recipients", step)
     else:

@@ -82,7 +82,7 @@ def plaintext_refusal(project: Project, plan: Plan) -> Message | None:
     Without recipients they are kept in files of this machine: the disk of a CI runner is lost with the job, and a
     record elsewhere is read where those files are not.
     """
-    if plan.recipients or not (project.in_ci or project.store.path is None):
+    if plan.recipients or not (project.in_ci or project.journal.store.path is None):
         return None
     if not any(change.action in SENDS for change in plan.changes):
         return None

@@ -69,17 +69,15 @@ class Project:
 
     @cached_property
     def journal(self) -> Journal:
-        """The record at its place."""
-        return self._journal(self.store, "" if self.flags.state else self.desired.record)
+        """The record at its place. Raises SettingsError."""
+        return self.journal_at(self.place, "" if self.flags.state else self.desired.record)
 
-    @cached_property
-    def store(self) -> Store:
-        """The store at the place. Raises SettingsError."""
-        return self._open(self.place)
+    def journal_at(self, place: str, expected: str = "") -> Journal:
+        """Return the record at a place; `expected` is the id that it must have, "" for any. Raises SettingsError."""
+        from reconciler.record.journal import Journal  # noqa: PLC0415 - a command pays only for what it uses
 
-    def journal_at(self, place: str) -> Journal:
-        """Return the record at any place. Raises SettingsError."""
-        return self._journal(self._open(place), "")
+        store = self._open(place)
+        return Journal(store, self.notes, self.desired.services, expected, begins_here=not self.in_ci)
 
     def target(self, name: str) -> Target:
         """Return the declared target of that name. Raises SelectionError."""
@@ -134,10 +132,8 @@ class Project:
             user = f"uid {os.getuid()}"
         return {"user": user, "host": platform.node()}
 
-    @staticmethod
-    def now() -> float:
-        """Return the time, in epoch seconds."""
-        return time.time()
+    now = staticmethod(time.time)
+    """Returns the time, in epoch seconds."""
 
     def at(self) -> str:
         """Return the time as facts have it."""
@@ -152,11 +148,6 @@ class Project:
         from reconciler.stores.location import open_store  # noqa: PLC0415 - a command pays only for what it uses
 
         return open_store(place, self.config, self.cache_directory)
-
-    def _journal(self, store: Store, expected: str) -> Journal:
-        from reconciler.record.journal import Journal  # noqa: PLC0415 - a command pays only for what it uses
-
-        return Journal(store, self.notes, self.desired.services, expected, begins_here=not self.in_ci)
 
 
 def home(variable: str, below: str) -> Path:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from reconciler.model.address import Selection, TargetName
     from reconciler.model.desired import Subscription
+    from reconciler.model.plan import Request
     from reconciler.model.record import Attempt, Record
 
 
@@ -81,7 +82,7 @@ def surplus_of(subscription: Subscription, attempts: Sequence[Attempt]) -> list[
     return sorted(surplus, key=lambda found: (found.attempt, found.requested))
 
 
-def outlived(subscription: Subscription, attempts: Sequence[Attempt]) -> list[Attempt]:
+def outlived(subscription: Subscription | Request, attempts: Sequence[Attempt]) -> list[Attempt]:
     """Return the attempts given up that turned out live, and whose desired codes a later live one delivers too."""
     found = []
     for number, attempt in enumerate(attempts):

@@ -16,7 +16,7 @@ from reconciler.model.url import normal_url
 from reconciler.planning import reasons
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from reconciler.model.address import Address, Selection
     from reconciler.model.plan import Change
@@ -29,19 +29,22 @@ def ordered(changes: Sequence[Change], routes: Routes, selection: Selection) -> 
     """Return the selected ones of all changes, sorted, with what they depend on, and with what that means in words."""
     takers = _takers(changes, routes)
     stuck = {change.address for change in changes if change.block not in (None, Block.WAITS)}
-    pairs = _exchanged(changes, routes)
+    pairs = _exchanged(changes, routes) if len(changes) > 1 else {}
     selected = [
-        _warned(part, pairs)
+        _warned(part, pairs) if pairs else part
         for change in changes
         if selection.has(change.address)
         for part in _after_takers(change, takers, stuck, routes, selection)
     ]
     going = {attempt for change in selected if change.action in _REMOVING for attempt in change.concerns}
     restored = {attempt for change in selected if change.action is Action.RESTORE for attempt in change.concerns}
-    return sorted(
-        _one_block(_explained(change, going, restored, routes) for change in selected),
-        key=lambda change: (change.address, change.action),
-    )
+    explained = [
+        _explained(change, going, restored, routes) if change.block is Block.WAITS and not change.reasons else change
+        for change in selected
+    ]
+    if len(explained) > 1:
+        explained = _one_block(explained)
+    return sorted(explained, key=lambda change: (change.address, change.action))
 
 
 _REMOVING = (Action.REMOVE, Action.REPLACE)
@@ -54,7 +57,7 @@ def _takers(changes: Sequence[Change], routes: Routes) -> dict[tuple[str, str], 
         is_stuck = change.block not in (None, Block.WAITS)
         taken = change.after if is_stuck else change.request
         for code in taken.codes if taken else ():
-            takers.setdefault((routes.service(change.address.target), code), set()).add(change.address)
+            takers.setdefault((routes.services[change.address.target], code), set()).add(change.address)
     return takers
 
 
@@ -69,7 +72,7 @@ def _after_takers(
     if change.action not in _REMOVING or not change.concerns:
         yield change
         return
-    service = routes.service(change.address.target)
+    service = routes.services[change.address.target]
     staying = change.after.codes if change.after else ()
     going = (attempt for attempt in change.before if attempt.id in change.concerns)
     codes = {code for attempt in going for code in attempt.codes if code not in staying}
@@ -92,7 +95,7 @@ def _after_takers(
         yield replace(removal, depends_on=tuple(taking), reasons=(*removal.reasons, reasons.after(taking)))
 
 
-def _one_block(changes: Iterator[Change]) -> list[Change]:
+def _one_block(changes: Iterable[Change]) -> list[Change]:
     """Return the changes with one BLOCKED for each address: of several, what it creates comes first."""
     by_address: dict[Address, Change] = {}
     rest = []
@@ -111,8 +114,6 @@ def _one_block(changes: Iterator[Change]) -> list[Change]:
 
 def _explained(change: Change, going: set[str], restored: set[str], routes: Routes) -> Change:
     """Return a change that waits with its reasons: they depend on what the other changes do."""
-    if change.block is not Block.WAITS or change.reasons:
-        return change
     why = []
     for attempt in change.blocking:
         if attempt.id in going:
@@ -129,7 +130,7 @@ def _exchanged(changes: Sequence[Change], routes: Routes) -> dict[Address, Addre
     moves: dict[tuple[str, str, str], Address] = {}
     for change in changes:
         if change.after is not None and (change.action is Action.REPLACE or change.block is Block.WAITS):
-            new, service = normal_url(change.after.template), routes.service(change.address.target)
+            new, service = normal_url(change.after.template), routes.services[change.address.target]
             for attempt in change.before:
                 if attempt.status is Status.LIVE and not attempt.is_at(change.after.template):
                     moves[service, normal_url(attempt.template), new] = change.address

@@ -82,7 +82,7 @@ def _compare(desired: Desired, record: Record, a: TargetName, b: TargetName) -> 
 
 def _gate(desired: Desired, record: Record, a: TargetName, b: TargetName, observed_by: str) -> Parity:
     """Return what B desires and A has not; with `observed_by`, not delivered by an attempt in force since that time."""
-    here = {subscription.address.name: subscription for subscription in desired.of_target(a)}
+    here = {subscription.address.name: subscription for subscription in desired.by_target.get(a, ())}
     differences: list[Difference] = []
     unapplied: list[Address] = []
     for name, wanted in sorted(_sides(desired, b).items()):
@@ -113,7 +113,7 @@ def _unproven(record: Record, live: Sequence[Attempt], name: str, wanted: Side, 
 
 
 def _sides(desired: Desired, target: TargetName) -> dict[str, Side]:
-    return {found.address.name: Side(found.codes, found.written) for found in desired.of_target(target)}
+    return {found.address.name: Side(found.codes, found.written) for found in desired.by_target.get(target, ())}
 
 
 def _in_force(record: Record, target: TargetName) -> dict[str, Side]:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from reconciler.errors import Message, Refused, SelectionError, Step
 from reconciler.model.address import Address
-from reconciler.model.plan import Change, Plan, Surplus, TargetPlan
+from reconciler.model.plan import Change, Plan, Request, Surplus, TargetPlan
 from reconciler.model.record import Attempt, Status
 from reconciler.planning.blocking import blocked, foreign, without_commands
 from reconciler.planning.excess import duplicates_by_target, excess, surplus_of
@@ -60,12 +60,15 @@ def plan(
     gates = obstacle_messages(record, standing, desired.record) if standing.obstacles else ()
     strange = {name: foreign(target, record, (accounts or {}).get(name)) for name, target in desired.targets.items()}
     routes = Routes(desired, record)
-    wanted, declared = desired.subscriptions, desired.targets
+    wanted = {
+        address: Request(desired.subscriptions[address].codes, desired.subscriptions[address].template)
+        for address in differing.keys() & desired.subscriptions.keys()
+    }
     planned = [
         blocked(change, record, standing, gates, strange, now)
         for address, attempts in differing.items()
         for change in changes_of(
-            Case(address, wanted.get(address), attempts, declared[address.target], record, routes, now)
+            Case(address, wanted.get(address), attempts, desired.targets[address.target], record, routes, now)
         )
     ]
     if not standing.first_gate_open:
@@ -106,13 +109,14 @@ def _target_plans(
     surplus = _by_target(
         found
         for address in sorted(differing)
-        if address in desired.subscriptions and selection.has(address)
+        if differing[address] and address in desired.subscriptions and selection.has(address)
         for found in surplus_of(desired.subscriptions[address], differing[address])
     )
-    twice = duplicates_by_target(excess(record).twice, record, selection)
+    duplicates = excess(record).twice
+    twice = duplicates_by_target(duplicates, record, selection) if duplicates else {}
     plans = {}
     for target in selected:
-        name, wanted = target.name, [subscription.address for subscription in desired.of_target(target.name)]
+        name, wanted = target.name, [subscription.address for subscription in desired.by_target.get(target.name, ())]
         if changed or selection.patterns:
             wanted = [address for address in wanted if address not in changed and selection.has(address)]
         plans[name] = TargetPlan(
@@ -145,7 +149,7 @@ def _selected(desired: Desired, record: Record, selection: Selection) -> list[Ta
 
 def _refuse_emptied(desired: Desired, record: Record, selected: Sequence[Target]) -> None:
     """Raise Refused for targets with live subscriptions and none desired: more likely a mistake than intended."""
-    empty = {target.name for target in selected if not desired.of_target(target.name)}
+    empty = {target.name for target in selected if not desired.by_target.get(target.name)}
     attempts = record.attempts.values() if empty else ()
     live = Counter(attempt.address.target for attempt in attempts if attempt.status is Status.LIVE)
     messages = [
@@ -171,7 +175,7 @@ def _differing(desired: Desired, record: Record) -> tuple[dict[Address, Sequence
     differing: dict[Address, Sequence[Attempt]] = {}
     for address, subscription in desired.subscriptions.items():
         attempts = at_address(address)
-        if not is_as_desired(subscription, attempts):
+        if len(attempts) != 1 or not is_as_desired(subscription, attempts[0]):
             differing[address] = attempts
     undeclared: list[Attempt] = []
     for name in record.addresses:

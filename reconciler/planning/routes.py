@@ -14,7 +14,6 @@ from reconciler.planning.excess import is_recorded_twice
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from reconciler.model.address import TargetName
     from reconciler.model.desired import Desired, Subscription
     from reconciler.model.plan import Request
     from reconciler.model.record import Attempt, Record
@@ -26,20 +25,16 @@ class Routes:
     def __init__(self, desired: Desired, record: Record) -> None:
         self._desired = desired
         self._record = record
-        self._services = {name: record.service_of(target.base_url) for name, target in desired.targets.items()}
-
-    def service(self, target: TargetName) -> str:
-        """Return the key of the service that a declared target is at."""
-        return self._services[target]
+        self.services = {name: record.service_of(target.base_url) for name, target in desired.targets.items()}
 
     def elsewhere(self, address: Address, request: Request) -> list[Attempt]:
         """Return the attempts of other addresses that deliver, or may deliver, a route of a request."""
-        url, routes = normal_url(request.template), self._record.routes_at(self.service(address.target))
+        url, routes = normal_url(request.template), self._record.routes_at(self.services[address.target])
         return _others(address, (attempt for code in request.codes for attempt in routes.get((code, url), ())))
 
     def moving(self, address: Address, request: Request) -> list[Attempt]:
         """Return the attempts of other addresses that deliver, or may, a code of a request not desired of them."""
-        service = self.service(address.target)
+        service = self.services[address.target]
         holders = (
             attempt
             for code in request.codes
@@ -53,7 +48,7 @@ class Routes:
 
         Each has a URL of its own, so that the endpoint can tell what arrives there: they block nothing.
         """
-        service = self.service(address.target)
+        service = self.services[address.target]
         holders = (
             attempt
             for attempt in self._superseded
@@ -78,7 +73,7 @@ class Routes:
         that is in force comes first, then the first in order.
         """
         mode = self._desired.targets[address.target].overlap
-        service = self.service(address.target)
+        service = self.services[address.target]
         for code in request.codes if self._record.services else ():
             for other in self._desired_by_code.get((service, code), ()):
                 if other.address == address:
@@ -136,7 +131,7 @@ class Routes:
 
     def _is_desired(self, address: Address, code: str, service: str) -> bool:
         subscription = self._desired.subscriptions.get(address)
-        return subscription is not None and code in subscription.codes and self.service(address.target) == service
+        return subscription is not None and code in subscription.codes and self.services[address.target] == service
 
     @cached_property
     def _superseded(self) -> list[Attempt]:
@@ -157,7 +152,7 @@ class Routes:
         found: dict[tuple[str, str], list[Subscription]] = {}
         for address, subscription in self._desired.subscriptions.items():
             for code in subscription.codes:
-                found.setdefault((self.service(address.target), code), []).append(subscription)
+                found.setdefault((self.services[address.target], code), []).append(subscription)
         return found
 
 

@@ -26,11 +26,8 @@ RETRIES = 3
 """How many retries in a row an unknown outcome gets before a person must resolve it."""
 
 
-def is_as_desired(subscription: Subscription, attempts: Sequence[Attempt]) -> bool:
-    """True in the common case, decided quickly: one attempt, live, exactly as desired."""
-    if len(attempts) != 1:
-        return False
-    (attempt,) = attempts
+def is_as_desired(subscription: Subscription, attempt: Attempt) -> bool:
+    """True in the common case, decided quickly: the only attempt is live, exactly as desired."""
     return (
         attempt.status is Status.LIVE
         and attempt.codes == subscription.codes
@@ -43,23 +40,13 @@ class Case(Struct, frozen=True):
     """One address: what is desired of it, its attempts, oldest first, and what it is judged by."""
 
     address: Address
-    subscription: Subscription | None
+    after: Request | None
     attempts: Sequence[Attempt]
     target: Target
     record: Record
     routes: Routes
     now: float
     retried: tuple[Attempt, ...] = ()
-
-    @property
-    def after(self) -> Request | None:
-        """The desired subscription."""
-        desired = self.subscription
-        return None if desired is None else Request(desired.codes, desired.template)
-
-    def with_status(self, status: Status) -> list[Attempt]:
-        """Return the attempts that have a status."""
-        return [attempt for attempt in self.attempts if attempt.status is status]
 
     def change(
         self,
@@ -92,7 +79,7 @@ def changes_of(case: Case) -> list[Change]:
     blocking = [attempt for attempt in case.attempts if attempt.blocks]
     if not blocking:
         return _settled(case)
-    if case.subscription is not None and all(_may_retry(case, attempt) for attempt in blocking):
+    if case.after is not None and all(_may_retry(case, attempt) for attempt in blocking):
         changes = _settled(replace(case, retried=tuple(blocking)))
         if any(change.action is Action.RETRY for change in changes):
             return changes
@@ -118,15 +105,17 @@ def _unresolved(case: Case, blocking: Sequence[Attempt], why: Iterable[Message])
 
 def _settled(case: Case) -> list[Change]:
     """Keep what is live at the desired URL, restore what can be, create what is missing then, remove the rest."""
-    live = [a for a in case.with_status(Status.LIVE) if not case.routes.is_kept_elsewhere(a)]
-    if case.subscription is None or case.after is None:
-        return _remove(case, live, reasons.NOT_DESIRED)
-    old_retries = outlived(case.subscription, case.attempts)
+    live = [a for a in case.attempts if a.status is Status.LIVE and not case.routes.is_kept_elsewhere(a)]
+    if case.after is None:
+        return [case.change(Action.REMOVE, reasons.NOT_DESIRED, concerns=live)] if live else []
+    old_retries = outlived(case.after, case.attempts)
     here = [attempt for attempt in live if attempt.is_at(case.after.template) and attempt not in old_retries]
     old = [attempt for attempt in live if not attempt.is_at(case.after.template) and attempt not in old_retries]
     restored = _restorable(case, case.after, here)
     kept = [*here, *restored]
-    changes = [*_restore(case, case.after, here, restored), *_remove(case, old_retries, reasons.SUPERSEDED)]
+    changes = [_restore(case, case.after, here, restored)] if restored else []
+    if old_retries:
+        changes.append(case.change(Action.REMOVE, reasons.SUPERSEDED, concerns=old_retries))
     staying = {
         code for attempt in kept for code in attempt.codes if attempt in restored or code not in attempt.requested_codes
     }
@@ -138,9 +127,9 @@ def _settled(case: Case) -> list[Change]:
         changes.append(case.change(Action.BLOCKED, *why, block=Block.WAITS, blocking=blocking))
     elif missing:
         changes += _deliver(case, Request(tuple(missing), case.after.template), kept, old)
-    else:
-        changes += _remove(case, old, reasons.already_delivered(case.after.template))
-    return _with_one_removal(changes)
+    elif old:
+        changes.append(case.change(Action.REMOVE, reasons.already_delivered(case.after.template), concerns=old))
+    return _with_one_removal(changes) if len(changes) > 1 else changes
 
 
 def _with_one_removal(changes: Sequence[Change]) -> list[Change]:
@@ -174,7 +163,7 @@ def _restorable(case: Case, after: Request, here: Sequence[Attempt]) -> list[Att
     A code too many is no reason to create the others a second time: it is surplus.
     """
     codes = set(after.codes).difference(*(attempt.codes for attempt in here))
-    awaiting = case.with_status(Status.AWAITING_REMOVAL) if codes else []
+    awaiting = [attempt for attempt in case.attempts if attempt.status is Status.AWAITING_REMOVAL]
     left = [attempt for attempt in awaiting if attempt.by_plan and attempt.is_at(after.template)]
     restorable = []
     while useful := [attempt for attempt in left if not codes.isdisjoint(attempt.codes)]:
@@ -200,7 +189,7 @@ def _deliver(case: Case, request: Request, kept: Sequence[Attempt], old: Sequenc
     moving = case.routes.moving(case.address, request)
     if case.target.replace is Replace.WAIT and (replaced or moving):
         waits = case.change(Action.BLOCKED, block=Block.WAITS, blocking=[*replaced, *moving])
-        return [waits, *_remove(case, old, reasons.TO_BE_REPLACED)]
+        return [waits, case.change(Action.REMOVE, reasons.TO_BE_REPLACED, concerns=old)] if old else [waits]
     has_secret = any(attempt.is_at(request.template) for attempt in case.attempts if attempt.in_force)
     warnings = [*([reasons.SECOND_SECRET] if has_secret and not case.retried else [])]
     also = (*moving, *case.routes.superseded(case.address, request))
@@ -217,7 +206,9 @@ def _deliver(case: Case, request: Request, kept: Sequence[Attempt], old: Sequenc
         added = case.change(Action.EXTEND, reasons.missing_codes(request.codes), request=request, warnings=warnings)
     else:
         added = case.change(Action.CREATE, reasons.NOTHING_IN_FORCE, request=request, warnings=warnings)
-    return [added, *_remove(case, old, reasons.already_delivered(request.template))]
+    if not old:
+        return [added]
+    return [added, case.change(Action.REMOVE, reasons.already_delivered(request.template), concerns=old)]
 
 
 def _blocked_elsewhere(case: Case, request: Request) -> Change | None:
@@ -234,9 +225,7 @@ def _blocked_elsewhere(case: Case, request: Request) -> Change | None:
     return case.change(Action.BLOCKED, *why, block=Block.ELSEWHERE, blocking=elsewhere)
 
 
-def _restore(case: Case, after: Request, here: Sequence[Attempt], restored: Sequence[Attempt]) -> list[Change]:
-    if not restored:
-        return []
+def _restore(case: Case, after: Request, here: Sequence[Attempt], restored: Sequence[Attempt]) -> Change:
     codes = {code for attempt in restored for code in attempt.codes}
     delivered = {code for attempt in here for code in attempt.codes}
     warnings = (
@@ -244,8 +233,4 @@ def _restore(case: Case, after: Request, here: Sequence[Attempt], restored: Sequ
         *reasons.also_delivers(codes.difference(after.codes), "not in config/"),
         *reasons.also_delivers(codes & delivered.intersection(after.codes), "another subscription delivers it too"),
     )
-    return [case.change(Action.RESTORE, reasons.WANTED_AGAIN, concerns=restored, warnings=warnings)]
-
-
-def _remove(case: Case, going: Sequence[Attempt], why: Message) -> list[Change]:
-    return [case.change(Action.REMOVE, why, concerns=going)] if going else []
+    return case.change(Action.RESTORE, reasons.WANTED_AGAIN, concerns=restored, warnings=warnings)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, assert_never
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.model.address import Address
@@ -86,21 +87,20 @@ class _Group:
             self.answers.sort(key=_rank)
 
 
-class _Parts:
+class _Parts(Struct):
     """The facts of a record by kind, as they come; those about an attempt by attempt, with their lines."""
 
-    def __init__(self) -> None:
-        self.record = ""
-        self.groups: dict[str, list[Line]] = {}
-        self.losses: dict[str, LossOpened] = {}
-        self.completions: list[Completed] = []
-        self.rebounds: list[Rebound] = []
-        self.renames: dict[str, Renamed] = {}
-        self.spans: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
-        self.last_received: dict[str, dict[str, str]] = {}
-        self.contained: set[str] = set()
-        self.missed: set[str] = set()
-        self.closed: Closed | None = None
+    record: str = ""
+    groups: dict[str, list[Line]] = field(default_factory=dict)
+    losses: dict[str, LossOpened] = field(default_factory=dict)
+    completions: list[Completed] = field(default_factory=list)
+    rebounds: list[Rebound] = field(default_factory=list)
+    renames: dict[str, Renamed] = field(default_factory=dict)
+    spans: dict[tuple[str, str, str], list[tuple[str, str]]] = field(default_factory=dict)
+    last_received: dict[str, dict[str, str]] = field(default_factory=dict)
+    contained: set[str] = field(default_factory=set)
+    missed: set[str] = field(default_factory=set)
+    closed: Closed | None = None
 
     def add(self, fact: FactOfRecord, fact_id: str) -> None:
         """Add a fact that is about no attempt."""
@@ -154,7 +154,7 @@ def fold(lines: Sequence[Line]) -> Record:
         id=parts.record,
         head=lines[-1].hash,
         entries=len(lines),
-        attempts=_attempts(groups, whats, _addresses(parts.renames), parts.last_received),
+        attempts=_attempts(groups, whats, _addresses(parts.renames) if parts.renames else {}, parts.last_received),
         losses=_losses(parts.losses, parts.completions),
         closed_to=parts.closed.to if parts.closed else "",
         base_urls=base_urls,

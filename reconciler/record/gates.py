@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from reconciler.errors import Message, step
+from reconciler.errors import Message, Step, step
 from reconciler.model.url import service_key
 from reconciler.values import stamp
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from reconciler.errors import Step
     from reconciler.model.record import Attempt, Record
     from reconciler.record.facts import Rebound, What
 
@@ -103,7 +102,7 @@ def is_of(note: Note, record: Record, place: str) -> bool:
 
 
 def bindings(
-    whats: Iterable[What], rebounds: Iterable[Rebound]
+    whats: Iterable[What], rebounds: Sequence[Rebound]
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, frozenset[str]], dict[str, str]]:
     """Return the base URLs and the accounts of each target, and which services are the same."""
     urls: dict[str, set[str]] = {}
@@ -119,7 +118,7 @@ def bindings(
     return (
         {target: tuple(sorted(found)) for target, found in sorted(urls.items())},
         {target: frozenset(found) for target, found in accounts.items()},
-        _same_services(rebounds, urls),
+        _same_services(rebounds, urls) if rebounds else {},
     )
 
 
@@ -135,7 +134,7 @@ def _same_services(rebounds: Iterable[Rebound], urls: Mapping[str, set[str]]) ->
     return {key: min(united) for key, united in classes.items()}
 
 
-_ACCEPT = step("if it is lost for good, run", "reconciler", "state", "accept-loss")
+_ACCEPT = Step("if it is lost for good, run", ("reconciler", "state", "accept-loss"))
 
 
 def obstacle_messages(record: Record, standing: Standing, expected: str = "") -> tuple[Message, ...]:

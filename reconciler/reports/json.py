@@ -10,7 +10,7 @@ import msgspec
 from reconciler import __version__
 from reconciler.model.plan import SENDS, Action, Done
 from reconciler.reports.document import sentence
-from reconciler.reports.plan import awaiting_of, duplicates_of, surplus_of
+from reconciler.reports.plan import each
 from reconciler.reports.status import letter_to_delete
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ def render(document: Any) -> str:
 def plan_json(plan: Plan) -> Json:
     """Return the document of a plan, which `plan --out` saves as well."""
     counts = Counter(change.action for change in plan.changes)
-    surplus, duplicates, awaiting = surplus_of(plan), duplicates_of(plan), awaiting_of(plan)
+    surplus, duplicates = each(plan, lambda target: target.surplus), each(plan, lambda target: target.duplicates)
+    awaiting = each(plan, lambda target: target.awaiting_removal)
     return {
         "format_version": FORMAT,
         "tool_version": __version__,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from reconciler.errors import Message, step
 from reconciler.model.plan import SENDS, Action, Block
@@ -12,12 +12,12 @@ from reconciler.reports.document import Field, alerts, todos
 from reconciler.reports.words import SIGNS, capital, counted, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from deepdiff.model import DiffLevel
 
     from reconciler.model.desired import Subscription, Target
-    from reconciler.model.plan import Change, Duplicate, Plan, Surplus
+    from reconciler.model.plan import Change, Duplicate, Plan, Request, TargetPlan
     from reconciler.model.record import Attempt
 
     Cells = dict[tuple[str, str], dict[str, str]]
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 
 _TONES = {Action.CREATE: doc.Tone.ADDED, Action.REMOVE: doc.Tone.REMOVED, Action.BLOCKED: doc.Tone.PLAIN}
+_Item = TypeVar("_Item")
 _IN_THE_DIFFERENCE = ("nothing-in-force", "new-codes", "url-changed", "not-desired")
 """The reasons that say no more than the fields that differ."""
 
@@ -69,7 +70,8 @@ def _unresolved(plan: Plan) -> list[str]:
 
 def differing(plan: Plan) -> list[str]:
     """Return what differs from the configuration though no call of an apply can change it, with counts."""
-    surplus, twice, awaiting = surplus_of(plan), duplicates_of(plan), awaiting_of(plan)
+    surplus, twice = each(plan, lambda target: target.surplus), each(plan, lambda target: target.duplicates)
+    awaiting = each(plan, lambda target: target.awaiting_removal)
     codes = sum(len(found.codes) for found in surplus)
     undeclared = sum(attempt.in_force for attempt in plan.undeclared)
     since = min((attempt.requested for attempt in awaiting if attempt.requested), default="")
@@ -82,24 +84,15 @@ def differing(plan: Plan) -> list[str]:
     return [word for word in words if word]
 
 
-def surplus_of(plan: Plan) -> list[Surplus]:
-    """Return the surplus codes of all targets."""
-    return [surplus for name in sorted(plan.targets) for surplus in plan.targets[name].surplus]
-
-
-def duplicates_of(plan: Plan) -> list[Duplicate]:
-    """Return the routes that are delivered twice, of all targets."""
-    return [duplicate for name in sorted(plan.targets) for duplicate in plan.targets[name].duplicates]
-
-
-def awaiting_of(plan: Plan) -> list[Attempt]:
-    """Return the attempts that await removal, of all targets."""
-    return [attempt for name in sorted(plan.targets) for attempt in plan.targets[name].awaiting_removal]
+def each(plan: Plan, part: Callable[[TargetPlan], Iterable[_Item]]) -> list[_Item]:
+    """Return a part of the plan of each target, of all targets."""
+    return [item for name in sorted(plan.targets) for item in part(plan.targets[name])]
 
 
 def awaits_operator(plan: Plan) -> bool:
     """True if the removal of something was requested, whole or in part."""
-    return bool(awaiting_of(plan)) or any(surplus.requested for surplus in surplus_of(plan))
+    surplus = each(plan, lambda target: target.surplus)
+    return bool(each(plan, lambda target: target.awaiting_removal)) or any(found.requested for found in surplus)
 
 
 def verdict(plan: Plan) -> str:
@@ -134,41 +127,36 @@ def changed(change: Change) -> doc.Changed:
 
 
 def _fields(change: Change) -> tuple[doc.Field, ...]:
+    desired = [wanted] if (wanted := change.after or change.request) else []
     match change.action:
         case Action.REMOVE:
-            return differences(_sides(attempt for attempt in change.before if attempt.id in change.concerns), {})
+            return differences(_side(attempt for attempt in change.before if attempt.id in change.concerns), {})
         case Action.RESTORE:
             return ()
         case Action.RETRY:
-            return differences({}, _desired(change))
+            return differences({}, _side(desired))
         case Action.EXTEND:
-            before = _sides(change.before)
+            before = _side(change.before)
             added = set(change.request.codes) if change.request else set()
             return differences(before, {**before, "eventCodes": {*_codes(change.before), *added}})
         case Action.CREATE | Action.REPLACE | Action.BLOCKED:
-            return differences(_sides(change.before), _desired(change))
+            return differences(_side(change.before), _side(desired))
 
 
 def _codes(attempts: Iterable[Attempt]) -> set[str]:
     return {code for attempt in attempts for code in attempt.codes}
 
 
-def _sides(attempts: Iterable[Attempt]) -> Side:
-    attempts = tuple(attempts)
-    urls = ", ".join(sorted({attempt.template for attempt in attempts}))
-    return {"eventCodes": _codes(attempts), "webhookUrl": urls} if attempts else {}
-
-
-def _desired(change: Change) -> Side:
-    after = change.after or change.request
-    return {"eventCodes": set(after.codes), "webhookUrl": after.template} if after else {}
+def _side(parts: Iterable[Attempt | Request]) -> Side:
+    parts = tuple(parts)
+    urls = ", ".join(sorted({part.template for part in parts}))
+    return {"eventCodes": {code for part in parts for code in part.codes}, "webhookUrl": urls} if parts else {}
 
 
 def blocked_alerts(plan: Plan) -> Iterator[doc.Alert]:
     """Yield why changes are blocked, the cause before what follows from it."""
     yield from alerts(plan.gates, "Blocked")
-    foreign = [message for name in sorted(plan.targets) for message in plan.targets[name].foreign]
-    yield from alerts(foreign, "Blocked")
+    yield from alerts(each(plan, lambda target: target.foreign), "Blocked")
     blocked = [change for change in plan.changes if change.action is Action.BLOCKED]
     told = {Block.GATE} if plan.gates else set()
     for change in blocked:
@@ -185,7 +173,7 @@ def blocked_alerts(plan: Plan) -> Iterator[doc.Alert]:
 
 def surplus_messages(plan: Plan) -> Iterator[Message]:
     """Yield the surplus codes of each attempt, with the command that asks for their removal unless it was asked for."""
-    for surplus in surplus_of(plan):
+    for surplus in each(plan, lambda target: target.surplus):
         codes = ", ".join(surplus.codes)
         if surplus.requested:
             yield Message("surplus-requested", f"delivers {codes} until the operator removes it", surplus.address)
@@ -202,8 +190,9 @@ def surplus_messages(plan: Plan) -> Iterator[Message]:
 
 def _summary(plan: Plan) -> Iterator[doc.Block]:
     yield from alerts(surplus_messages(plan), "Warning")
-    yield from (doc.Paragraph(twice(route, "delivered"), doc.Tone.WARNING) for route in duplicates_of(plan))
-    for attempt in awaiting_of(plan):
+    for route in each(plan, lambda target: target.duplicates):
+        yield doc.Paragraph(twice(route, "delivered"), doc.Tone.WARNING)
+    for attempt in each(plan, lambda target: target.awaiting_removal):
         partial = set(attempt.requested_codes) < set(attempt.codes)
         codes = f" of {', '.join(attempt.requested_codes)}" if partial else ""
         since = attempt.requested and f" since {attempt.requested}"
@@ -248,7 +237,7 @@ def _details(plan: Plan, desired: Iterable[Subscription]) -> Iterator[doc.Detail
         command = ("reconciler", "apply", *selected(plan), "--expect-digest", plan.digest)
         todo = doc.Todo("Refused if anything differs from this plan", (command,))
         yield doc.Details("Apply exactly this plan, by its digest", (doc.Commands((todo,)),))
-    if cells := _cells(plan, desired):
+    if desired and (cells := _cells(plan, desired)):
         yield doc.Details("Event codes by subscription and target", (matrix(cells, sorted(plan.targets)),))
     rows = [
         (f"{name} {field}", url) for name in sorted(plan.targets) for field, url in _urls(plan.targets[name].target)
@@ -271,7 +260,7 @@ def _cells(plan: Plan, desired: Iterable[Subscription]) -> Cells:
             if change.action is not Action.EXTEND or code not in before:
                 word = f"{SIGNS[change.action]} {change.action}"
                 cells.setdefault((change.address.name, code), {})[change.address.target] = word
-    for surplus in surplus_of(plan) if planned else ():
+    for surplus in each(plan, lambda target: target.surplus) if planned else ():
         for code in surplus.codes:
             cells.setdefault((surplus.address.name, code), {})[surplus.address.target] = "surplus"
     return cells

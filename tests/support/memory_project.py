@@ -61,7 +61,7 @@ class MemoryProject(Project):
         self.ids = 0
         self.known_accounts: dict[TargetName, str] = {}
 
-    def now(self) -> float:  # type: ignore[override]
+    def now(self) -> float:
         return self.clock
 
     def new_id(self) -> str:  # type: ignore[override]

@@ -191,7 +191,7 @@ class Commands(MemoryProject):
         self.flags = self.flags.__class__(state=person.place)
         self.__dict__["notes"] = PortNotes(person)
 
-    def now(self) -> float:  # type: ignore[override]
+    def now(self) -> float:
         return WALL + self._person.clock
 
     def new_id(self) -> str:  # type: ignore[override]
