@@ -10,6 +10,15 @@ from msgspec.structs import replace
 
 from reconciler.cli.lazy import command
 from reconciler.cli.options import allow_empty_option, code_of, format_option, target_option
+from reconciler.cli.progress import log_to, progress
+from reconciler.cli.terminal import has_terminal, says_yes
+from reconciler.errors import Message, Refused, step
+from reconciler.model.plan import SENDS
+from reconciler.operations import apply as operation
+from reconciler.operations.plan import has_work, load_plan, make_plan, refuse_changed
+from reconciler.reports.apply import apply_document, removal_letters
+from reconciler.reports.json import applied_json
+from reconciler.reports.plan import plan_document
 
 if TYPE_CHECKING:
     from reconciler.cli.invocation import Invocation
@@ -48,11 +57,6 @@ def apply(
     Plans anew, sends each create call at most once, and records its outcome. With PLANFILE (from `plan --out`) or
     --expect-digest it goes on only if the plan is still the one that was reviewed; nothing is sent from the file.
     """
-    from reconciler.operations import apply as operation  # noqa: PLC0415 - not for --help
-    from reconciler.operations.plan import has_work, load_plan, make_plan, refuse_changed  # noqa: PLC0415 - likewise
-    from reconciler.reports.apply import apply_document, removal_letters  # noqa: PLC0415 - likewise
-    from reconciler.reports.json import applied_json  # noqa: PLC0415 - likewise
-
     project, terminal = invocation.project, invocation.terminal
     saved = load_plan(plan_file) if plan_file else None
     planned = make_plan(project, patterns or (saved.selection if saved else ()), allow_empty=allow_empty)
@@ -64,7 +68,6 @@ def apply(
         operation.refuse_unpinned(project, planned.plan, plaintext=allow_plaintext_responses)
     session = operation.Session(project, planned, plaintext=allow_plaintext_responses)
     _approve(invocation, planned.plan, form, given=auto_approve or bool(expect_digest or saved))
-    from reconciler.cli.progress import log_to, progress  # noqa: PLC0415 - only for a run
 
     log_to(terminal)
     with progress(terminal, planned.plan) as observe:
@@ -78,12 +81,6 @@ def apply(
 
 def _approve(invocation: Invocation, plan: Plan, form: str, *, given: bool) -> None:
     """Show the plan if there is anything to do, and ask unless approval is given. Raises Refused."""
-    from reconciler.cli.terminal import has_terminal, says_yes  # noqa: PLC0415 - only for a run
-    from reconciler.errors import Message, Refused, step  # noqa: PLC0415 - likewise
-    from reconciler.model.plan import SENDS  # noqa: PLC0415 - likewise
-    from reconciler.operations.plan import has_work  # noqa: PLC0415 - likewise
-    from reconciler.reports.plan import plan_document  # noqa: PLC0415 - likewise
-
     if not has_work(plan):
         return
     if not given and not has_terminal():

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from reconciler.cli.lazy import command
+from reconciler.errors import Message, ReconcilerError
+from reconciler.operations.receiving import Listening, sandbox_served
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from reconciler.cli.invocation import Invocation
 
@@ -32,11 +35,6 @@ def demo(invocation: Invocation) -> None:
 
     It calls nothing outside this machine, and leaves nothing behind.
     """
-    from pathlib import Path  # noqa: PLC0415 - not for --help
-    from tempfile import TemporaryDirectory  # noqa: PLC0415 - likewise
-
-    from reconciler.operations.receiving import Listening, sandbox_served  # noqa: PLC0415 - likewise
-
     with TemporaryDirectory(prefix="reconciler-demo-") as folder:
         place = Path(folder)
         captured = place / "notifications.jsonl"
@@ -69,8 +67,6 @@ def _environment(place: Path, variables: Mapping[str, str]) -> dict[str, str]:
 
 def _run(invocation: Invocation, place: Path, environment: Mapping[str, str], *words: str, shown: str = "") -> None:
     """Run a command, shown first. Raises ReconcilerError if it fails."""
-    from reconciler.errors import Message, ReconcilerError  # noqa: PLC0415 - not for --help
-
     invocation.terminal.print(f"\n$ reconciler {' '.join(words)}")
     done = subprocess.run(  # noqa: S603 - our own words
         [sys.executable, "-m", "reconciler", *words],

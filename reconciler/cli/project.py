@@ -7,8 +7,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconciler import desired
 from reconciler.cli.lazy import command
 from reconciler.cli.options import format_option, target_option
+from reconciler.cli.progress import log_to
+from reconciler.cli.terminal import annotation, has_terminal, line
+from reconciler.desired import load_sound
+from reconciler.operations import init as operation
+from reconciler.operations.doctor import examine, exit_is_failure
+from reconciler.reports.doctor import doctor_document, validation_document
+from reconciler.reports.document import Commands, Document, Facts, todos
+from reconciler.reports.json import findings_json, render, validation_json
 
 if TYPE_CHECKING:
     from reconciler.cli.invocation import Invocation
@@ -33,10 +42,6 @@ def init(
     In an existing project, --age-key and --github add what is missing and touch nothing else. --state names the place
     of the record; by default a branch in a git work tree with a remote, else a file.
     """
-    from reconciler.cli.terminal import has_terminal, line  # noqa: PLC0415 - not for --help
-    from reconciler.operations import init as operation  # noqa: PLC0415 - likewise
-    from reconciler.reports.document import Commands, Document, Facts, todos  # noqa: PLC0415 - likewise
-
     config = str(invocation.flags.get("config", "config"))
     state = str(invocation.flags.pop("state", ""))  # config/ names it from now on: commands to paste need no flag
     if has_terminal() and not (regions or environments or (directory / config).exists()):
@@ -61,11 +66,6 @@ def validate(invocation: Invocation, form: str) -> int:
 
     Needs no credentials, no record and no network.
     """
-    from reconciler.cli.terminal import annotation  # noqa: PLC0415 - not for --help
-    from reconciler.desired import load_sound  # noqa: PLC0415 - likewise
-    from reconciler.reports.doctor import validation_document  # noqa: PLC0415 - likewise
-    from reconciler.reports.json import validation_json  # noqa: PLC0415 - likewise
-
     project, terminal = invocation.project, invocation.terminal
     desired, problem = load_sound(project.config, project.sources.get)
     mistakes = problem.messages if problem else ()
@@ -95,11 +95,6 @@ def doctor(invocation: Invocation, patterns: tuple[str, ...], write: bool, form:
     Settings, a token for each target, reachability of every host of a webhook URL, clock, record. Changes nothing and
     sends no notification. What is fine is shown with -v.
     """
-    from reconciler.cli.progress import log_to  # noqa: PLC0415 - not for --help
-    from reconciler.operations.doctor import examine, exit_is_failure  # noqa: PLC0415 - likewise
-    from reconciler.reports.doctor import doctor_document  # noqa: PLC0415 - likewise
-    from reconciler.reports.json import findings_json  # noqa: PLC0415 - likewise
-
     log_to(invocation.terminal)
     findings = examine(invocation.project, patterns, write=write)
     invocation.terminal.report(lambda: doctor_document(findings), lambda: findings_json(findings), form)
@@ -109,9 +104,6 @@ def doctor(invocation: Invocation, patterns: tuple[str, ...], write: bool, form:
 @command("schema", "reconciler schema >config/.schema.json")
 def schema(invocation: Invocation) -> None:
     """Print the JSON Schema of the files in config/, for editors."""
-    from reconciler import desired  # noqa: PLC0415 - not for --help
-    from reconciler.reports.json import render  # noqa: PLC0415 - likewise
-
     invocation.terminal.print(render(desired.schema()))
 
 

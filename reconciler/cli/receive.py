@@ -8,15 +8,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
 from reconciler.cli.lazy import command
 from reconciler.cli.options import identity_option
+from reconciler.errors import Message, SettingsError, step
+from reconciler.notifications.captured import read_captured
+from reconciler.operations.receiving import Listening, SignatureCheck, detect_signature
+from reconciler.operations.secrets import secrets_by_template, secrets_of
+from reconciler.receiver.receiver import Behaviour
+from reconciler.reports.words import harmless_line
 
 if TYPE_CHECKING:
     from reconciler.cli.invocation import Invocation
     from reconciler.model.desired import Verification
-    from reconciler.operations.receiving import SignatureCheck
-    from reconciler.receiver.receiver import Behaviour, Delivery
+    from reconciler.receiver.receiver import Delivery
 
 
 @command("listen", "reconciler listen --port 8080 --record notifications.jsonl", "reconciler listen --verify")
@@ -50,9 +56,6 @@ def listen(
     Listens on 127.0.0.1, on every path. A notification is answered with 2xx only after it is on disk, then printed: as
     text on a terminal, else as one line of JSON. To let the service reach it, use a tunnel.
     """
-    from reconciler.operations.receiving import Listening  # noqa: PLC0415 - not for --help
-    from reconciler.receiver.receiver import Behaviour  # noqa: PLC0415 - likewise
-
     if identity is not None and not verify:
         raise click.UsageError("--identity requires --verify")
     behaviour, check = Behaviour(respond, fail_first, delay), None
@@ -72,11 +75,6 @@ def listen(
 
 
 def _checked(invocation: Invocation, behaviour: Behaviour, identity: Path | None) -> tuple[Behaviour, SignatureCheck]:
-    from msgspec.structs import replace  # noqa: PLC0415 - only for --verify
-
-    from reconciler.errors import Message, SettingsError, step  # noqa: PLC0415 - likewise
-    from reconciler.operations.receiving import SignatureCheck  # noqa: PLC0415 - likewise
-    from reconciler.operations.secrets import secrets_by_template  # noqa: PLC0415 - likewise
 
     project = invocation.project
     verification = project.desired.verification
@@ -102,7 +100,6 @@ def _shown(delivery: Delivery) -> str:
             "body": request.body.decode(errors="replace"),
         }
         return json.dumps(document).replace("##[", r"##\u005b")
-    from reconciler.reports.words import harmless_line  # noqa: PLC0415 - only for a terminal
 
     verified = {True: "verified", False: "unverified", None: ""}[request.verified]
     again = f"delivery {delivery.number}" if (delivery.number or 1) > 1 else ""
@@ -127,10 +124,6 @@ def detect(
 
     FILE is what `listen --record` writes; use - for standard input. Exits with 1 if no scheme or several match.
     """
-    from reconciler.notifications.captured import read_captured  # noqa: PLC0415 - not for --help
-    from reconciler.operations.receiving import detect_signature  # noqa: PLC0415 - likewise
-    from reconciler.operations.secrets import secrets_of  # noqa: PLC0415 - likewise
-
     if (address is None) == (secret_variable is None):
         raise click.UsageError("expected --address or --secret-variable")
     if address is not None:

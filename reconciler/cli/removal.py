@@ -9,6 +9,12 @@ import click
 from reconciler.cli.lazy import command
 from reconciler.cli.options import attempts_option, codes_option, format_option, target_option
 from reconciler.cli.stating import Consent, consent_options, say
+from reconciler.cli.status import status_of
+from reconciler.planning.status import removals as removals_of
+from reconciler.record.statements import CancelRemoval, ConfirmRemoval, RequestRemoval
+from reconciler.reports.json import removals_json
+from reconciler.reports.plan import surplus_messages
+from reconciler.reports.status import removals_document
 
 if TYPE_CHECKING:
     from reconciler.cli.invocation import Invocation
@@ -23,12 +29,6 @@ def list_(invocation: Invocation, patterns: tuple[str, ...], form: str) -> None:
     One message for each target: what is to be removed and since when, what is to stay, and what only the operator
     knows.
     """
-    from reconciler.cli.status import status_of  # noqa: PLC0415 - not for --help
-    from reconciler.planning.status import removals as removals_of  # noqa: PLC0415 - likewise
-    from reconciler.reports.json import removals_json  # noqa: PLC0415 - likewise
-    from reconciler.reports.plan import surplus_messages  # noqa: PLC0415 - likewise
-    from reconciler.reports.status import removals_document  # noqa: PLC0415 - likewise
-
     known = status_of(invocation.project, patterns, current=True)
     removals = removals_of(known)
     surplus = [message for message in surplus_messages(known.plan) if message.steps]  # the others are in a letter
@@ -47,8 +47,6 @@ def request(
 
     The service has no call for this: `removal list` prints the message to send to the operator.
     """
-    from reconciler.record.statements import RequestRemoval  # noqa: PLC0415 - not for --help
-
     say(invocation, RequestRemoval(where, attempts, codes), Consent(**consent))  # type: ignore[arg-type]
 
 
@@ -61,8 +59,6 @@ def cancel(
     invocation: Invocation, where: str, attempts: tuple[str, ...], codes: tuple[str, ...], **consent: object
 ) -> None:
     """Take a request back: what it is about stays. Tell the operator too."""
-    from reconciler.record.statements import CancelRemoval  # noqa: PLC0415 - not for --help
-
     say(invocation, CancelRemoval(where, attempts, codes), Consent(**consent))  # type: ignore[arg-type]
 
 
@@ -78,6 +74,4 @@ def confirm(
 
     The next apply may create it again, if config/ desires it.
     """
-    from reconciler.record.statements import ConfirmRemoval  # noqa: PLC0415 - not for --help
-
     say(invocation, ConfirmRemoval(where, attempts, codes), Consent(**consent))  # type: ignore[arg-type]

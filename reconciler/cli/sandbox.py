@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from reconciler.cli.lazy import command
+from reconciler.desired import load_sound
+from reconciler.operations import receiving
+from reconciler.operations.receiving import delete_subscription, list_subscriptions, sandbox_served
+from reconciler.reports.document import Document, Table
+from reconciler.reports.words import counted
+from reconciler.sandbox.layout import DOCUMENTED_TARGETS
 
 if TYPE_CHECKING:
     from reconciler.cli.invocation import Invocation
@@ -58,12 +65,6 @@ def serve(
       html-200, redirect, redirect-303  not processed; a proxy answers instead
       token-NAME, lead-NAME             any but late and 401-once, for these
     """
-    import time  # noqa: PLC0415 - not for --help
-
-    from reconciler.desired import load_sound  # noqa: PLC0415 - likewise
-    from reconciler.operations.receiving import sandbox_served  # noqa: PLC0415 - likewise
-    from reconciler.sandbox.layout import DOCUMENTED_TARGETS  # noqa: PLC0415 - likewise
-
     project = invocation.project
     desired, _ = load_sound(project.config)  # the addresses of an earlier sandbox in the settings do not matter
     targets = tuple(map(str, desired.targets)) or DOCUMENTED_TARGETS
@@ -84,9 +85,6 @@ def trigger(
     invocation: Invocation, code: str, properties: Path | None, count: int, target: str | None, url: str
 ) -> None:
     """Make an event happen: each subscription with this code gets a notification."""
-    from reconciler.operations import receiving  # noqa: PLC0415 - not for --help
-    from reconciler.reports.words import counted  # noqa: PLC0415 - likewise
-
     given = None
     if properties is not None:
         given = sys.stdin.buffer.read() if str(properties) == "-" else properties.read_bytes()
@@ -98,10 +96,6 @@ def trigger(
 @_url_option
 def list_(invocation: Invocation, url: str) -> None:
     """List what exists in the sandbox, as the operator sees it."""
-    from reconciler.operations.receiving import list_subscriptions  # noqa: PLC0415 - not for --help
-    from reconciler.reports.document import Document, Table  # noqa: PLC0415 - likewise
-    from reconciler.reports.words import counted  # noqa: PLC0415 - likewise
-
     rows = tuple(
         (known["target"], known["subscriptionId"], ", ".join(known["eventCodes"]), known["webhookUrl"])
         for known in list_subscriptions(_url(invocation, url))
@@ -116,8 +110,6 @@ def list_(invocation: Invocation, url: str) -> None:
 @_url_option
 def delete(invocation: Invocation, subscription: str, url: str) -> None:
     """Delete a subscription, as the operator of the service does on request; the record does not change."""
-    from reconciler.operations.receiving import delete_subscription  # noqa: PLC0415 - not for --help
-
     delete_subscription(_url(invocation, url), subscription)
     invocation.terminal.print(f"Deleted {subscription}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from getpass import getpass
 from typing import TYPE_CHECKING
 
 import click
@@ -10,6 +11,10 @@ import click
 from reconciler.cli.lazy import command
 from reconciler.cli.options import attempts_option, identity_option
 from reconciler.cli.stating import Consent, consent_options, say
+from reconciler.cli.terminal import mask
+from reconciler.errors import Message, SettingsError
+from reconciler.operations.responses import field_of
+from reconciler.operations.secrets import response_of, secret_statement, texts_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,10 +36,6 @@ def show(
     invocation: Invocation, address: str, attempts: tuple[str, ...], identity: Path | None, field: str, headers: bool
 ) -> None:
     """Print the response to a create, which may hold the secret of the subscription, or one field of it."""
-    from reconciler.cli.terminal import mask  # noqa: PLC0415 - not for --help
-    from reconciler.operations.responses import field_of  # noqa: PLC0415 - likewise
-    from reconciler.operations.secrets import response_of, texts_in  # noqa: PLC0415 - likewise
-
     response = response_of(invocation.project, address, attempts, identity)
     text = field_of(response.body, field) if field else ""
     mask([text] if field else [*texts_in(response.body), response.body.decode(errors="backslashreplace")])
@@ -53,11 +54,6 @@ def set_(invocation: Invocation, address: str, attempts: tuple[str, ...], **cons
 
     Reads it from standard input, or asks for it on a terminal.
     """
-    from getpass import getpass  # noqa: PLC0415 - not for --help
-
-    from reconciler.errors import Message, SettingsError  # noqa: PLC0415 - likewise
-    from reconciler.operations.secrets import secret_statement  # noqa: PLC0415 - likewise
-
     given = getpass("Secret: ").encode() if sys.stdin.isatty() else sys.stdin.buffer.read()
     if not (secret := given.strip()):
         raise SettingsError(Message("no-secret", "no secret was given", "standard input"))

@@ -11,12 +11,16 @@ import click
 
 from reconciler.cli.lazy import command
 from reconciler.cli.options import one_target_option
+from reconciler.cli.progress import log_to
+from reconciler.cli.terminal import mask
 from reconciler.errors import Interrupted, Message, SettingsError
 from reconciler.model.desired import API_NAMES
+from reconciler.model.outcome import Outcome
+from reconciler.operations.credentials import credentials_of
+from reconciler.service.api import Service, lead_failure
 
 if TYPE_CHECKING:
     from reconciler.cli.invocation import Invocation
-    from reconciler.service.api import Service
 
 
 @command("token", "reconciler token -t europe/staging", "reconciler token -t usa/production --api loan")
@@ -24,8 +28,6 @@ if TYPE_CHECKING:
 @click.option("--api", type=click.Choice(API_NAMES), default="notification", help="The API.  [notification]")
 def token(invocation: Invocation, target: str, api: str) -> None:
     """Print an access token for one of the six APIs, from the cache while it lasts."""
-    from reconciler.cli.terminal import mask  # noqa: PLC0415 - not for --help
-
     with _service(invocation, target) as service:
         text = service.token(api)
     mask([text])
@@ -41,9 +43,6 @@ def create_lead(invocation: Invocation, target: str, file: Path) -> None:
     FILE holds the lead as JSON; use - for standard input. It is sent once, and never repeated: if the answer is lost,
     the error says so.
     """
-    from reconciler.model.outcome import Outcome  # noqa: PLC0415 - not for --help
-    from reconciler.service.api import lead_failure  # noqa: PLC0415 - likewise
-
     lead = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
     try:
         is_object = isinstance(json.loads(lead), dict)
@@ -72,9 +71,6 @@ def create_lead(invocation: Invocation, target: str, file: Path) -> None:
 
 
 def _service(invocation: Invocation, name: str) -> Service:
-    from reconciler.cli.progress import log_to  # noqa: PLC0415 - only for a call
-    from reconciler.operations.credentials import credentials_of  # noqa: PLC0415 - it loads pydantic
-    from reconciler.service.api import Service  # noqa: PLC0415 - it loads the HTTP client
 
     log_to(invocation.terminal)
     project = invocation.project

@@ -10,6 +10,18 @@ from reconciler.cli.lazy import command
 from reconciler.cli.options import attempts_option, format_option
 from reconciler.cli.stating import Consent, consent_options, is_agreed, say
 from reconciler.cli.terminal import has_terminal, says_yes
+from reconciler.operations.copying import Copy
+from reconciler.operations.history import attempts_json
+from reconciler.operations.history import history as history_of
+from reconciler.operations.history import show as shown_of
+from reconciler.operations.history import verify as verified_of
+from reconciler.operations.observing import observed
+from reconciler.operations.recovery_file import recovered
+from reconciler.planning.reasons import who
+from reconciler.record.statements import AcceptLoss, Begin, Complete, Import, Move, Rebind, Resolve
+from reconciler.reports.document import messages_document
+from reconciler.reports.record import history_document, record_document
+from reconciler.reports.words import counted
 
 if TYPE_CHECKING:
     from reconciler.cli.invocation import Invocation
@@ -20,10 +32,6 @@ if TYPE_CHECKING:
 @format_option("json")
 def show(invocation: Invocation, where: str, form: str) -> None:
     """Show the subscriptions in force, and those that may be."""
-    from reconciler.operations.history import attempts_json  # noqa: PLC0415 - not for --help
-    from reconciler.operations.history import show as shown_of  # noqa: PLC0415 - likewise
-    from reconciler.reports.record import record_document  # noqa: PLC0415 - likewise
-
     shown = shown_of(invocation.project, where)
     whole = where.count("/") == 2 and "*" not in where
     invocation.terminal.report(
@@ -38,10 +46,6 @@ def show(invocation: Invocation, where: str, form: str) -> None:
 @format_option("json")
 def history(invocation: Invocation, where: str, form: str) -> None:
     """Show who did what when, oldest first."""
-    from reconciler.operations.history import history as history_of  # noqa: PLC0415 - not for --help
-    from reconciler.planning.reasons import who  # noqa: PLC0415 - likewise
-    from reconciler.reports.record import history_document  # noqa: PLC0415 - likewise
-
     events = history_of(invocation.project, where)
     rows = [(str(event.entry), event.at, who(event.by), ", ".join(event.subjects), event.what) for event in events]
     invocation.terminal.report(lambda: history_document(rows), lambda: events, form)
@@ -50,9 +54,6 @@ def history(invocation: Invocation, where: str, form: str) -> None:
 @command("verify", "reconciler state verify", "reconciler state verify --state backup.jsonl")
 def verify(invocation: Invocation) -> None:
     """Check the chain of the record: exit 1 and the line where it breaks, or if there is no record."""
-    from reconciler.operations.history import verify as verified_of  # noqa: PLC0415 - not for --help
-    from reconciler.reports.words import counted  # noqa: PLC0415 - likewise
-
     known = verified_of(invocation.project)
     invocation.terminal.warn(*known.messages)
     torn = f", {counted(known.torn, 'byte')} of a torn write left out" if known.torn else ""
@@ -79,8 +80,6 @@ def import_(
 
     As config/ desires them now, or with --url and --code. What is recorded already is left out.
     """
-    from reconciler.record.statements import Import  # noqa: PLC0415 - not for --help
-
     say(invocation, Import(where, attempt, url, codes), Consent(**consent))  # type: ignore[arg-type]
 
 
@@ -105,8 +104,6 @@ def resolve(
     After a wrong --not-created the next apply creates the subscription a second time: you can neither detect nor undo
     that.
     """
-    from reconciler.record.statements import Resolve  # noqa: PLC0415 - not for --help
-
     if created is None:
         raise click.UsageError("expected --created or --not-created")
     say(invocation, Resolve(where, created, attempts, note, force), Consent(**consent))  # type: ignore[arg-type]
@@ -118,8 +115,6 @@ def resolve(
 @consent_options
 def mv(invocation: Invocation, source: str, to: str, **consent: object) -> None:
     """Rename a subscription, also to another target of the same service, without a create."""
-    from reconciler.record.statements import Move  # noqa: PLC0415 - not for --help
-
     say(invocation, Move(source, to), Consent(**consent))  # type: ignore[arg-type]
 
 
@@ -132,8 +127,6 @@ def rebind(invocation: Invocation, target: str, **consent: object) -> None:
     You say that they are the ones it was bound to before: what is recorded at either is in force at both. Another
     service needs a target of its own.
     """
-    from reconciler.record.statements import Rebind  # noqa: PLC0415 - not for --help
-
     say(invocation, Rebind(target), Consent(**consent))  # type: ignore[arg-type]
 
 
@@ -146,8 +139,6 @@ def observe(invocation: Invocation, file: str, **consent: object) -> None:
     FILE is what `listen --record` writes; use - for standard input. A notification at a URL with {attempt} proves that
     attempt.
     """
-    from reconciler.operations.observing import observed  # noqa: PLC0415 - not for --help
-
     say(invocation, observed(invocation.project, file), Consent(**consent))  # type: ignore[arg-type]
 
 
@@ -164,8 +155,6 @@ def init(invocation: Invocation, complete: bool, **consent: object) -> None:
 
     Without --complete nothing is created until you have imported what exists and run `state complete`.
     """
-    from reconciler.record.statements import Begin  # noqa: PLC0415 - not for --help
-
     agreed = Consent(**consent)  # type: ignore[arg-type]
     if has_terminal() and not (complete or agreed.yes or agreed.dry_run or agreed.expect_digest):
         complete = says_yes(_COMPLETE)
@@ -182,8 +171,6 @@ def complete(invocation: Invocation, losses: tuple[str, ...], **consent: object)
     You say that what exists at the services is recorded, no more and no less, and that no other record of them is in
     use. It ends the losses that it shows.
     """
-    from reconciler.record.statements import Complete  # noqa: PLC0415 - not for --help
-
     say(invocation, Complete(losses), Consent(**consent))  # type: ignore[arg-type]
 
 
@@ -194,8 +181,6 @@ def accept_loss(invocation: Invocation, **consent: object) -> None:
 
     Nothing is created until you have recorded what exists (`state import`, `state recover`) and run `state complete`.
     """
-    from reconciler.record.statements import AcceptLoss  # noqa: PLC0415 - not for --help
-
     say(invocation, AcceptLoss(), Consent(**consent))  # type: ignore[arg-type]
 
 
@@ -207,8 +192,6 @@ def recover(invocation: Invocation, source: str, **consent: object) -> None:
 
     From a recovery file, a backup, or a copy of the record that went its own way; use - for standard input.
     """
-    from reconciler.operations.recovery_file import recovered  # noqa: PLC0415 - not for --help
-
     say(invocation, recovered(invocation.project, source), Consent(**consent))  # type: ignore[arg-type]
 
 
@@ -222,9 +205,6 @@ def copy(invocation: Invocation, source: str, to: str, **consent: object) -> Non
     The old place is closed and names the new one. Run again, it completes what was interrupted; to go back, copy the
     other way.
     """
-    from reconciler.operations.copying import Copy  # noqa: PLC0415 - not for --help
-    from reconciler.reports.document import messages_document  # noqa: PLC0415 - likewise
-
     copying = Copy(invocation.project, source, to)
     if is_agreed(invocation, copying.prepare(), Consent(**consent)):  # type: ignore[arg-type]
         done = copying.carry_out()

@@ -6,13 +6,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.cli.invocation import Invocation
+from reconciler.cli.terminal import has_terminal, says_yes
+from reconciler.errors import Message, Refused, step
+from reconciler.operations.statements import append, prepare, refuse_unexpected
+from reconciler.record.statements import CancelRemoval, RequestRemoval
+from reconciler.reports.document import Changed, Commands, Document, Paragraph, Todo, Tone, alerts
+from reconciler.reports.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from reconciler.errors import Message
     from reconciler.record.statement_rows import Proposal
     from reconciler.record.statements import Statement
 
@@ -49,13 +55,6 @@ def consent_options(function: F) -> F:
 
 def say(invocation: Invocation, statement: Statement, consent: Consent) -> None:
     """Show what a statement would append, have it agreed to, and append it. Raises ReconcilerError."""
-    from msgspec.structs import replace  # noqa: PLC0415 - not for --help
-
-    from reconciler.operations.statements import append, prepare  # noqa: PLC0415 - likewise
-    from reconciler.record.statements import CancelRemoval, RequestRemoval  # noqa: PLC0415 - likewise
-    from reconciler.reports.document import Commands, Todo  # noqa: PLC0415 - likewise
-    from reconciler.reports.words import counted  # noqa: PLC0415 - likewise
-
     terminal, project = invocation.terminal, invocation.project
     proposal = prepare(project, statement)
     if not is_agreed(invocation, proposal, consent):
@@ -74,10 +73,6 @@ def is_agreed(invocation: Invocation, proposal: Proposal, consent: Consent) -> b
 
     Asks at a terminal. Raises Refused if nobody agrees where somebody has to, or to something else.
     """
-    from reconciler.cli.terminal import has_terminal, says_yes  # noqa: PLC0415 - not for --help
-    from reconciler.errors import Message, Refused, step  # noqa: PLC0415 - likewise
-    from reconciler.operations.statements import refuse_unexpected  # noqa: PLC0415 - likewise
-
     terminal = invocation.terminal
     if consent.dry_run:
         terminal.show(_document(proposal.shown, f"Digest: {proposal.digest}. Nothing was appended.", None))
@@ -101,7 +96,6 @@ def is_agreed(invocation: Invocation, proposal: Proposal, consent: Consent) -> b
 
 
 def _document(messages: Sequence[Message], verdict: str, limit: int | None = _SHOWN) -> Any:
-    from reconciler.reports.document import Changed, Document, Paragraph, Tone, alerts  # noqa: PLC0415 - not for --help
 
     facts = [message for message in messages if message.name == "appends"]
     notices = [message for message in messages if message.name != "appends"]

@@ -5,9 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
 from reconciler.cli.lazy import command
 from reconciler.cli.options import code_of, detailed_exitcode_option, format_option, target_option
+from reconciler.errors import Refused
+from reconciler.operations.plan import make_plan
+from reconciler.planning.parity import parity as compare
+from reconciler.planning.status import status as status_now
+from reconciler.planning.status import verdict_of_status
+from reconciler.record.gates import obstacle_messages
+from reconciler.reports.json import parity_json, status_json
+from reconciler.reports.status import parity_document, status_document
 
 if TYPE_CHECKING:
     from reconciler.cli.invocation import Invocation
@@ -26,10 +35,6 @@ def status(invocation: Invocation, patterns: tuple[str, ...], form: str, detaile
 
     Proven: a notification was received within 30 days. Silent: not lately. Never seen: none was ever recorded.
     """
-    from reconciler.planning.status import verdict_of_status  # noqa: PLC0415 - not for --help
-    from reconciler.reports.json import status_json  # noqa: PLC0415 - likewise
-    from reconciler.reports.status import status_document  # noqa: PLC0415 - likewise
-
     known = status_of(invocation.project, patterns)
     invocation.terminal.report(lambda: status_document(known), lambda: status_json(known), form)
     return code_of(verdict_of_status(known)) if detailed_exitcode else 0
@@ -40,10 +45,6 @@ def status_of(project: Project, patterns: tuple[str, ...], *, current: bool = Fa
 
     With `current`, that is Refused for a record that is not the one to go by.
     """
-    from reconciler.errors import Refused  # noqa: PLC0415 - not for --help
-    from reconciler.operations.plan import make_plan  # noqa: PLC0415 - likewise
-    from reconciler.planning.status import status as status_now  # noqa: PLC0415 - likewise
-
     planned = make_plan(project, patterns, allow_empty=True)
     if current and not planned.reading.standing.first_gate_open:
         raise Refused(*planned.plan.gates)
@@ -68,13 +69,6 @@ def parity(invocation: Invocation, a: str, b: str, gate: bool, proven: bool, soa
 
     Compares names, event codes, URLs as written before substitution, and what is in force; exits with 2 if they differ.
     """
-    from msgspec.structs import replace  # noqa: PLC0415 - not for --help
-
-    from reconciler.planning.parity import parity as compare  # noqa: PLC0415 - likewise
-    from reconciler.record.gates import obstacle_messages  # noqa: PLC0415 - likewise
-    from reconciler.reports.json import parity_json  # noqa: PLC0415 - likewise
-    from reconciler.reports.status import parity_document  # noqa: PLC0415 - likewise
-
     if soak and not proven:
         raise click.UsageError("--soak requires --proven")
     seconds, project = _seconds(soak) if soak else None, invocation.project

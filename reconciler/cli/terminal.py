@@ -89,7 +89,6 @@ class Terminal:
 
     def print_foreign(self, body: bytes) -> None:
         """Print what the service sent: as it came for a program, escaped for a terminal and for the log of a runner."""
-
         if not (sys.stdout.isatty() or in_actions()):
             self.print(body)
             return
@@ -153,7 +152,6 @@ class Terminal:
 
 def _of_run(document: Document) -> Document:
     """Return a document that somebody reads elsewhere, with the run that made it."""
-
     return replace(document, facts=(*document.facts, *run_facts()))
 
 

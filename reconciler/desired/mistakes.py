@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Final
@@ -126,8 +127,6 @@ def shown(text: str) -> str:
 
 def _looks_random(text: str) -> bool:
     """True if a word in it changes between capitals, small letters and digits as often as no name does."""
-    import re  # noqa: PLC0415 - only a configuration with mistakes pays for it
-
     words = re.findall(r"[\w+/=-]{20,}", text[:_CONSIDERED])
     return any(len(re.findall("[a-z]+|[A-Z]+|[0-9]+", word)) >= len(word) * _OFTEN for word in words)
 

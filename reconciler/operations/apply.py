@@ -18,6 +18,8 @@ from reconciler.model.plan import SENDS, Done
 from reconciler.operations.failpoints import VARIABLE, Failpoints
 from reconciler.operations.interrupts import interrupts
 from reconciler.operations.plan import plaintext_refusal, replan
+from reconciler.operations.recovery_file import save
+from reconciler.service.clock import now
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -82,9 +84,6 @@ class Session:
 
     def carry_out(self, observe: Callable[[Run], None]) -> Applied:
         """Apply the plan as it was approved; `observe` is shown the progress."""
-        from reconciler.operations.recovery_file import save  # noqa: PLC0415 - named where it is needed
-        from reconciler.service.clock import now  # noqa: PLC0415 - likewise
-
         project, planned, inbox = self._project, self._planned, Inbox()
         journal = project.journal
         flags = project.flags

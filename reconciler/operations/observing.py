@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import Message, step
 from reconciler.model.url import normal_url
+from reconciler.notifications.captured import read_captured
 from reconciler.planning.evidence import Sighting, match
 from reconciler.planning.reasons import who
 from reconciler.record.facts import Received
@@ -31,8 +32,6 @@ def observed(project: Project, file: str) -> Observe:
     Warnings tell which notifications match nothing, and which were left out: unverified, without a code, or from the
     future.
     """
-    from reconciler.notifications.captured import read_captured  # noqa: PLC0415 - only this command reads them
-
     record = project.journal.read().record
     latest, left_out = stamp(project.now() + _AHEAD), dict.fromkeys(_REASONS, 0)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from msgspec import MsgspecError, Struct
+from msgspec.json import decode
 
 from reconciler.errors import Message, Refused, SettingsError, Step
 from reconciler.model.address import Selection
@@ -96,8 +97,6 @@ def plaintext_refusal(project: Project, plan: Plan) -> Message | None:
 
 def load_plan(file: Path) -> SavedPlan:
     """Read a file that `plan --out` wrote. Raises SettingsError."""
-    from msgspec.json import decode  # noqa: PLC0415 - only for a saved plan
-
     again = (Step("save a plan with", ("reconciler", "plan", "--out", str(file))),)
     try:
         saved = decode(file.read_bytes(), type=SavedPlan)

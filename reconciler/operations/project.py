@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from reconciler.desired import load
 from reconciler.errors import Message, SelectionError, SettingsError, Step
+from reconciler.model.address import suggestion
+from reconciler.model.desired import account_hash
+from reconciler.record.journal import Journal
+from reconciler.record.notes import Notes
+from reconciler.stores.location import open_store
 from reconciler.values import stamp
 
 if TYPE_CHECKING:
@@ -20,8 +26,6 @@ if TYPE_CHECKING:
     from reconciler.model.address import TargetName
     from reconciler.model.desired import Desired, Target
     from reconciler.operations.settings import Sources
-    from reconciler.record.journal import Journal
-    from reconciler.record.notes import Notes
     from reconciler.record.store import Store
 
 UNRECORDED = "unrecorded"
@@ -58,8 +62,6 @@ class Project:
     @cached_property
     def desired(self) -> Desired:
         """The desired state, with what the settings override. Raises ConfigError and SettingsError."""
-        from reconciler.desired import load  # noqa: PLC0415 - a command pays only for what it uses
-
         return load(self.config, self.sources.get)
 
     @cached_property
@@ -74,8 +76,6 @@ class Project:
 
     def journal_at(self, place: str, expected: str = "") -> Journal:
         """Return the record at a place; `expected` is the id that it must have, "" for any. Raises SettingsError."""
-        from reconciler.record.journal import Journal  # noqa: PLC0415 - a command pays only for what it uses
-
         store = self._open(place)
         return Journal(store, self.notes, self.desired.services, expected, begins_here=not self.in_ci)
 
@@ -84,7 +84,6 @@ class Project:
         for target in self.desired.targets.values():
             if target.name == name:
                 return target
-        from reconciler.model.address import suggestion  # noqa: PLC0415 - needed only to explain an error
 
         what = f"target not declared in config/{suggestion([name], self.desired.targets)}"
         declared = Step(f"declared targets: {', '.join(self.desired.targets) or 'none'}")
@@ -92,16 +91,12 @@ class Project:
 
     def accounts(self) -> dict[TargetName, str]:
         """Return the hash of the client id of each target that has one in the settings."""
-        from reconciler.model.desired import account_hash  # noqa: PLC0415 - a command pays only for what it uses
-
         ids = {name: self.sources.get(f"{name.variable_prefix}CLIENT_ID") for name in self.desired.targets}
         return {name: account_hash(client_id.strip()) for name, client_id in ids.items() if client_id}
 
     @cached_property
     def notes(self) -> Notes:
         """The heads that this machine remembers."""
-        from reconciler.record.notes import Notes  # noqa: PLC0415 - a command pays only for what it uses
-
         return Notes(self.data_directory / "heads")
 
     @property
@@ -145,7 +140,6 @@ class Project:
         return os.urandom(16).hex()
 
     def _open(self, place: str) -> Store:
-        from reconciler.stores.location import open_store  # noqa: PLC0415 - a command pays only for what it uses
 
         return open_store(place, self.config, self.cache_directory)
 

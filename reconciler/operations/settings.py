@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import stat
 from functools import cached_property
+from io import StringIO
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Message, SettingsError, step
@@ -77,9 +78,7 @@ class Sources(Discreet, frozen=True, dict=True):
         path = self.directory / DOTENV
         if self.environ.get("CI") or not path.is_file():  # a directory of this name is a virtual environment
             return {}
-        from io import StringIO  # noqa: PLC0415 - only if there is a file to read
-
-        from dotenv.parser import parse_stream  # noqa: PLC0415 - likewise
+        from dotenv.parser import parse_stream  # noqa: PLC0415 - only if there is a file to read
 
         bindings = list(parse_stream(StringIO(_text(path))))
         for binding in bindings:

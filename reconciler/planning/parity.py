@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from reconciler.errors import Message, SelectionError, Step
-from reconciler.model.address import Address, TargetName, has_wildcard, matches
+from reconciler.model.address import Address, TargetName, has_wildcard, matches, suggestion
 from reconciler.model.record import Status
 from reconciler.model.status import Difference, Pairs, Parity, Side, Unpaired, View
 from reconciler.planning.blocking import foreign
@@ -200,8 +200,6 @@ def _pairs(a: str, b: str, declared: Iterable[TargetName]) -> tuple[list[_Pair],
     if not has_wildcard(a + b):
         unknown = [name for name in (a, b) if name not in names]
         if unknown:
-            from reconciler.model.address import suggestion  # noqa: PLC0415 - needed only to explain an error
-
             raise SelectionError(
                 *(_no_match(f"not declared{suggestion([name], names)}", name, names) for name in unknown)
             )

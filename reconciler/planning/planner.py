@@ -17,7 +17,7 @@ from msgspec.json import encode
 from msgspec.structs import replace
 
 from reconciler.errors import Message, Refused, SelectionError, Step
-from reconciler.model.address import Address
+from reconciler.model.address import Address, suggestion
 from reconciler.model.plan import Change, Plan, Request, Surplus, TargetPlan
 from reconciler.model.record import Attempt, Status
 from reconciler.planning.blocking import blocked, foreign, without_commands
@@ -139,8 +139,6 @@ def _selected(desired: Desired, record: Record, selection: Selection) -> list[Ta
         names = {*desired.targets, *(address.target for address in addresses)}
         unmatched = selection.unmatched(names, addresses)
         if unmatched:
-            from reconciler.model.address import suggestion  # noqa: PLC0415 - needed only to explain an error
-
             what = f"matches no target or address{suggestion(unmatched, [*names, *addresses])}"
             declared = Step(f"declared targets: {', '.join(desired.targets) or 'none'}")
             raise SelectionError(*(Message("no-match", what, f"-t {pattern}", (declared,)) for pattern in unmatched))
