@@ -1,4 +1,4 @@
-"""The standard streams: open, of some width, written whole. Help needs them too, so nothing but `sys` is loaded."""
+"""The standard streams: open, and of some width. Help needs them too, so nothing but `sys` is loaded."""
 
 from __future__ import annotations
 
@@ -29,14 +29,6 @@ def columns(stream: TextIO) -> int:
     with suppress(ValueError, OSError):  # no terminal
         return os.get_terminal_size(stream.fileno()).columns or 80
     return 80
-
-
-def write_whole(data: bytes) -> None:
-    """Write to stdout, all of it. Raises OSError."""
-    rest = memoryview(data)
-    while rest:  # with PYTHONUNBUFFERED a write may take a part only
-        rest = rest[sys.stdout.buffer.write(rest) :]
-    sys.stdout.buffer.flush()
 
 
 def lead_nowhere(stream: TextIO) -> None:

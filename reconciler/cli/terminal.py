@@ -18,7 +18,7 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from reconciler.cli.streams import columns, lead_nowhere, write_whole
+from reconciler.cli.streams import columns, lead_nowhere
 from reconciler.errors import Message, ReconcilerError, Refused
 from reconciler.reports import terminal as text_of
 from reconciler.reports.document import messages_document, sentence
@@ -75,8 +75,11 @@ class Terminal:
     def print(self, text: str | bytes) -> None:
         """Print text to stdout as it is, ended by a newline. Raises ReconcilerError if it cannot be written."""
         data = text.encode(errors="backslashreplace") if isinstance(text, str) else text
+        rest = memoryview(data if data.endswith(b"\n") else data + b"\n")
         try:
-            write_whole(data if data.endswith(b"\n") else data + b"\n")
+            while rest:  # with PYTHONUNBUFFERED a write may take a part only
+                rest = rest[sys.stdout.buffer.write(rest) :]
+            sys.stdout.buffer.flush()
         except BrokenPipeError:
             lead_nowhere(sys.stdout)
             self.reader_has_left = True
