@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler import desired
+from reconciler import desired as room
 from reconciler.cli.lazy import command
 from reconciler.cli.options import format_option, target_option
 from reconciler.cli.progress import log_to
 from reconciler.cli.terminal import annotation, has_terminal, line
-from reconciler.desired import load_sound
 from reconciler.operations import init as operation
 from reconciler.operations.doctor import examine, exit_is_failure
 from reconciler.reports.doctor import doctor_document, validation_document
@@ -67,7 +66,7 @@ def validate(invocation: Invocation, form: str) -> int:
     Needs no credentials, no record and no network.
     """
     project, terminal = invocation.project, invocation.terminal
-    desired, problem = load_sound(project.config, project.sources.get)
+    desired, problem = room.load_sound(project.config, project.sources.get)
     mistakes = problem.messages if problem else ()
     warnings = problem.warnings if problem else (*desired.warnings, *desired.unread)
     if form == "github":
@@ -104,7 +103,7 @@ def doctor(invocation: Invocation, patterns: tuple[str, ...], write: bool, form:
 @command("schema", "reconciler schema >config/.schema.json")
 def schema(invocation: Invocation) -> None:
     """Print the JSON Schema of the files in config/, for editors."""
-    invocation.terminal.print(render(desired.schema()))
+    invocation.terminal.print(render(room.schema()))
 
 
 @command(

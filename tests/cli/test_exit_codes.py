@@ -98,7 +98,7 @@ def test_every_error_is_1(kind: type[ReconcilerError], project: CommandLine, mon
         ReconcilerError.__init__(problem, Message("one", "the first", "here"), Message("two", "the second"))
         raise problem
 
-    monkeypatch.setattr("reconciler.cli.project.load_sound", fail)
+    monkeypatch.setattr("reconciler.desired.load_sound", fail)
     ran = project("validate")
     assert (ran.code, ran.out) == (1, "")
     assert "the first" in ran.err
@@ -126,7 +126,7 @@ def test_a_signal_has_a_code_of_its_own(
     def interrupt(*_: object, **__: object) -> Never:
         raise Interrupted(number)
 
-    monkeypatch.setattr("reconciler.cli.project.load_sound", interrupt)
+    monkeypatch.setattr("reconciler.desired.load_sound", interrupt)
     assert project("validate") == (code, "", "Error: interrupted\n")
 
 
@@ -138,7 +138,7 @@ def test_an_unexpected_error_is_one_line_without_its_text(
     def fail(*_: object) -> Never:
         raise RuntimeError("secret")
 
-    monkeypatch.setattr("reconciler.cli.project.load_sound", fail)
+    monkeypatch.setattr("reconciler.desired.load_sound", fail)
     ran = project("validate")
     assert ran.code == 1
     assert ran.err.count("\n") == 1
