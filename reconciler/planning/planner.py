@@ -53,9 +53,7 @@ def plan(
     `now` is in epoch seconds; `accounts` has a hash of the client id of each target that one is set for. Raises
     SelectionError for a pattern that matches nothing, and Refused for a target that was emptied, unless `allow_empty`.
     """
-    selected = _selected(desired, record, selection)
-    if not allow_empty:
-        _refuse_emptied(desired, record, selected)
+    selected = _selected(desired, record, selection, allow_empty=allow_empty)
     differing, undeclared = _differing(desired, record)
     gates = obstacle_messages(record, standing, desired.record) if standing.obstacles else ()
     strange = {name: foreign(target, record, (accounts or {}).get(name)) for name, target in desired.targets.items()}
@@ -132,8 +130,11 @@ def _target_plans(
     return plans
 
 
-def _selected(desired: Desired, record: Record, selection: Selection) -> list[Target]:
-    """Return the declared targets that are selected, sorted. Raises SelectionError for patterns that match nothing."""
+def _selected(desired: Desired, record: Record, selection: Selection, *, allow_empty: bool) -> list[Target]:
+    """Return the declared targets that are selected, sorted. Raises SelectionError for patterns that match nothing.
+
+    Raises Refused for targets with live subscriptions and none desired: more likely a mistake than intended.
+    """
     if selection.patterns:
         addresses = {*desired.subscriptions, *map(Address, record.addresses)}
         names = {*desired.targets, *(address.target for address in addresses)}
@@ -142,12 +143,8 @@ def _selected(desired: Desired, record: Record, selection: Selection) -> list[Ta
             what = f"matches no target or address{suggestion(unmatched, [*names, *addresses])}"
             declared = Step(f"declared targets: {', '.join(desired.targets) or 'none'}")
             raise SelectionError(*(Message("no-match", what, f"-t {pattern}", (declared,)) for pattern in unmatched))
-    return [desired.targets[name] for name in sorted(desired.targets) if selection.touches(name)]
-
-
-def _refuse_emptied(desired: Desired, record: Record, selected: Sequence[Target]) -> None:
-    """Raise Refused for targets with live subscriptions and none desired: more likely a mistake than intended."""
-    empty = {target.name for target in selected if not desired.by_target.get(target.name)}
+    selected = [desired.targets[name] for name in sorted(desired.targets) if selection.touches(name)]
+    empty = {target.name for target in selected if not allow_empty and not desired.by_target.get(target.name)}
     attempts = record.attempts.values() if empty else ()
     live = Counter(attempt.address.target for attempt in attempts if attempt.status is Status.LIVE)
     messages = [
@@ -162,6 +159,7 @@ def _refuse_emptied(desired: Desired, record: Record, selected: Sequence[Target]
     ]
     if messages:
         raise Refused(*messages)
+    return selected
 
 
 def _differing(desired: Desired, record: Record) -> tuple[dict[Address, Sequence[Attempt]], list[Attempt]]:
