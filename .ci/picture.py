@@ -1,7 +1,7 @@
-"""Write the pictures of a plan that the README shows, `.github/plan-light.svg` and `plan-dark.svg`, from real output.
+"""Write the pictures of a plan that the README shows, on a terminal and as a comment, light and dark, from real output.
 
-A project is made in a temporary directory, and what `reconciler plan` prints there in colour is drawn. Nothing is
-called: the subscriptions before the change are imported.
+A project is made in a temporary directory, and what `plan` prints there is drawn: in colour, and as Markdown. Nothing
+is called: the subscriptions before the change are imported.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 import re
 import subprocess
 import sys
-from html import escape
+from html import escape, unescape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -41,10 +41,11 @@ THEMES = {
 """Colours by the number of the escape sequence; each reads well on its background."""
 ESCAPE = re.compile(r"\x1b\[([\d;]*)m")
 CHARACTER, LINE, MARGIN = 8.43, 20, 18
+CODE = re.compile(r"<code>(.*?)</code>")
 
 
-def plan() -> list[str]:
-    """Return the lines that a plan prints, with escape sequences, and the command before them."""
+def plan() -> tuple[list[str], str]:
+    """Return the lines that a plan prints, with escape sequences, and the command before them; and its Markdown."""
     with TemporaryDirectory() as folder:
         directory = Path(folder)
         environment = {
@@ -67,7 +68,33 @@ def plan() -> list[str]:
         run("state", "init", "--complete", "--yes")
         run("state", "import", "*/*/*", "--yes")
         file.write_text(TARGETS + AFTER, encoding="utf-8")
-        return ["\x1b[90m$\x1b[0m reconciler plan", *run("--color", "always", "plan").splitlines()]
+        lines = ["\x1b[90m$\x1b[0m reconciler plan", *run("--color", "always", "plan").splitlines()]
+        return lines, run("plan", "--format", "markdown")
+
+
+def comment(text: str) -> list[str]:
+    """Return the lines of Markdown as a comment shows them, with escape sequences: details closed, columns aligned."""
+    text = re.sub(r"(?s)<details><summary>(.*?)</summary>.*?</details>", r"▸ \1", text.partition("\n")[2])
+    text = re.sub("sha256(&#58;|:)[0-9a-f]{64}", r"sha256\1…", text)  # of the record, whose id is random
+    lines = [re.sub("^### (.*)", "\x1b[1m\\1\x1b[0m", line) for line in text.splitlines() if line[:3] != "```"]
+    cells = [
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line[:1] == "|" and line[:4] != "|---"
+    ]
+    widths = [max(len(shown(row[column])) for row in cells) for column in range(len(cells[0]))]
+    rows = iter(
+        [[cell + " " * (width - len(shown(cell))) for cell, width in zip(row, widths, strict=True)] for row in cells]
+    )
+    drawn = ["   \x1b[0m".join(next(rows)) if line[:1] == "|" else line for line in lines if line[:4] != "|---"]
+    return [
+        "\x1b[90mgithub-actions commented\x1b[0m",
+        "",
+        *(unescape(CODE.sub("\x1b[34m\\1\x1b[0m", line)) for line in drawn),
+    ]
+
+
+def shown(text: str) -> str:
+    """Return the characters of a line of Markdown that are seen."""
+    return unescape(CODE.sub(r"\1", text))
 
 
 def drawing(lines: list[str], colours: dict[str, str]) -> str:
@@ -109,10 +136,11 @@ def _spans(line: str, colours: dict[str, str]) -> list[str]:
 
 
 def main() -> None:
-    """Write both pictures."""
-    lines = plan()
+    """Write the pictures."""
+    lines, markdown = plan()
     for theme, colours in THEMES.items():
         (FOLDER / f"plan-{theme}.svg").write_text(drawing(lines, colours), encoding="utf-8")
+        (FOLDER / f"comment-{theme}.svg").write_text(drawing(comment(markdown), colours), encoding="utf-8")
 
 
 if __name__ == "__main__":

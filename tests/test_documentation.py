@@ -223,8 +223,10 @@ def test_reference_is_up_to_date() -> None:
 def test_pictures_are_up_to_date() -> None:
     """The pictures of the README show what `plan` prints today; `python .ci/picture.py` draws them."""
     picture = script("picture")
-    lines = picture.plan()
+    lines, markdown = picture.plan()
     for theme, colours in picture.THEMES.items():
+        comment = picture.drawing(picture.comment(markdown), colours)
+        assert comment == (GITHUB / f"comment-{theme}.svg").read_text(encoding="utf-8")
         assert picture.drawing(lines, colours) == (GITHUB / f"plan-{theme}.svg").read_text(encoding="utf-8")
 
 

@@ -62,6 +62,7 @@ class Forge:
         self.git("clone", "-q", str(self.origin), str(self.work), at=self.path)
         self.git("checkout", "-q", "-B", "main")
         self.answers |= {"pulls": [], "rules/branches/reconciler-state": [], "rules/branches/reconciler-state-head": []}
+        self.answers["rules/branches/main"] = []
 
     @property
     def origin(self) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 from typing import TYPE_CHECKING
 
@@ -59,6 +60,15 @@ def test_log(text: str) -> None:
     lines = [harmless_line(line) for line in text.splitlines()]
     assert [] == [line for line in lines if line.lstrip().startswith("::") or "##[" in line or not line.isprintable()]
     assert job.block(text).count("<") == 2
+
+
+def test_block_hides_nothing_to_the_right() -> None:
+    """A block of Markdown does not wrap: what blanks would push out of sight is on a line of its own."""
+    text = f"state resolve europe/staging/a --created --note 'fine{' ' * 500}' --force"
+    lines = job.block(text).removeprefix("<pre>").removesuffix("</pre>\n\n").splitlines()
+    assert max(map(len, lines)) <= 240
+    assert "--force" in html.unescape("".join(lines))
+    assert text == html.unescape("".join(lines))
 
 
 def test_error_is_one_line() -> None:

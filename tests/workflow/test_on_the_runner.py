@@ -117,6 +117,19 @@ def test_place_of_the_record_in_a_pull_request(forge: Forge) -> None:
     assert "of&#45;another" not in job.summary
 
 
+def test_default_branch_that_names_no_place(forge: Forge) -> None:
+    """A pull request that is the first to name a place gets the store's credentials sent nowhere, and no plan."""
+    text = (forge.work / "config/targets.yaml").read_text()
+    forge.write("config/targets.yaml", text.replace("state: git:reconciler-state\n", ""))
+    forge.push("Name no place")
+    forge.write("config/targets.yaml", text.replace("git:reconciler-state", "git:of-another"))
+    forge.secrets["STORE_CREDENTIALS"] = "PGPASSWORD=of-the-store"
+    job = forge.review(1)
+    assert 0 == job.code, job.log
+    assert "Validated, not planned" in job.summary
+    assert not (forge.path / "artifacts").exists()
+
+
 def test_merge_queue(forge: Forge, sandbox: Sandbox) -> None:
     """What is about to be merged is planned, without a comment."""
     forge.write(FILE, OFFERS)
@@ -155,6 +168,8 @@ def test_change_that_was_not_shown(forge: Forge, sandbox: Sandbox) -> None:
     assert "the plan has changed" in job.log
     job = dispatched(forge, command)
     assert (0, {"staging": 6}) == (job.code, created(sandbox)), job.log
+    job = dispatched(forge, command)
+    assert (0, {"staging": 6}) == (job.code, created(sandbox)), job.log
 
 
 def test_killed_apply(forge: Forge, sandbox: Sandbox) -> None:
@@ -186,6 +201,40 @@ def test_repair(forge: Forge, sandbox: Sandbox) -> None:
     assert ["staging"] == re.findall(r"^\[(\w+)/Apply/Apply \w+\] 🏁", job.log, re.MULTILINE)
     job = forge.run("push")
     assert (0, {"staging": 2, "production": 3}) == (job.code, created(sandbox)), job.log
+
+
+def test_plan_that_does_not_fit(forge: Forge, sandbox: Sandbox) -> None:
+    """Thousands of codes hide no other create: what does not fit into the summary is neither shown nor applied."""
+    codes = ", ".join(f"ONB{number:05}" for number in range(20_000, 26_500))
+    forge.write(FILE, OFFERS.replace("ONB10011", codes) + MORE)
+    job = forge.review(1)
+    assert job.code != 0
+    assert not (forge.path / "artifacts").exists()
+    (comment,) = comments(forge)
+    assert "There is no plan" in comment["body"]
+    forge.merge(1)
+    job = forge.run("push")
+    assert job.code != 0
+    assert "there is no plan that can be shown" in job.log
+    assert [] == sandbox.world.subscriptions()
+
+
+def test_repair_that_names_what_only_the_environment_knows(forge: Forge) -> None:
+    """A service moves, with an account that the preview does not know, and so does the record: each by its digest."""
+    approved(forge)
+    forge.write(FILE, OFFERS)
+    forge.reconciler("state", "import", "europe/production/offers")
+    name = "RECONCILER_EUROPE_PRODUCTION_BASE_URL"
+    text, url = (forge.work / "config/targets.yaml").read_text(), forge.variables[name]
+    forge.variables[name] = f"{url}/moved"
+    forge.write("config/targets.yaml", text.replace(f"base_url: {url}\n", f"base_url: {url}/moved\n", 1))
+    forge.push("Move a service")
+    job = dispatched(forge, "state rebind -t europe/production")
+    assert 0 == job.code, job.log
+    assert '"rebound"' in forge.reconciler("state", "history", "--format", "json")
+    job = dispatched(forge, "state copy git:reconciler-state git:moved")
+    assert 0 == job.code, job.log
+    assert "europe/production/offers" in forge.reconciler("state", "show", "--state", "git:moved")
 
 
 def test_repair_of_the_whole_record(forge: Forge) -> None:
@@ -249,6 +298,7 @@ def test_nightly(forge: Forge) -> None:
     job = forge.run("schedule")
     assert 0 == job.code, job.log
     assert "the environment staging allows not only deployments from main" in job.log
+    assert "what was pushed after an approval may be merged into main" in job.log
     assert "creation, deletion, non_fast_forward, update of the branch reconciler-state-head" in job.log
     policy = {"branch_policies": [{"name": "main", "type": "branch"}]}
     for stage in ("staging", "production"):
@@ -256,6 +306,8 @@ def test_nightly(forge: Forge) -> None:
     rules = [{"type": name} for name in ("creation", "deletion", "non_fast_forward", "update")]
     for branch in ("reconciler-state", "reconciler-state-head"):
         forge.answers[f"rules/branches/{branch}"] = rules
+    review = {"dismiss_stale_reviews_on_push": True, "require_last_push_approval": True}
+    forge.answers["rules/branches/main"] = [{"type": "pull_request", "parameters": review}]
     forge.write(FILE, OFFERS)
     forge.push("Desire what nobody applied")
     job = forge.run("schedule")

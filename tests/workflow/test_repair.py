@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import job
 import pytest
-import repair
+import stage as repair
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -59,6 +59,18 @@ def test_variables(step: Any) -> None:
     ]
 
 
+def test_secrets_do_not_stand_for_variables(step: Any) -> None:
+    """A secret overrides no approved address, and a variable no secret: the repository's are set by writers."""
+    target = "RECONCILER_EUROPE_STAGING"
+    secrets = {f"{target}_AUTH_URL": "https://mine", "RECONCILER_RECIPIENTS": "mine", f"{target}_CLIENT_SECRET": "s1"}
+    variables = {"RECONCILER_RECIPIENTS": "age1", f"{target}_CLIENT_SECRET": "mine", f"{target}_CLIENT_ID": "mine"}
+    environment = step("apply --expect-digest sha256:0", secrets, variables)["environment"]
+    known = {
+        name: value for name, value in environment.items() if name.startswith("RECONCILER_") and "TEST" not in name
+    }
+    assert {"RECONCILER_RECIPIENTS": "age1", f"{target}_CLIENT_SECRET": "s1"} == known
+
+
 def test_command(step: Any) -> None:
     """The command is taken apart without a shell, and its exit code is the step's."""
     seen = step("plan -t '*/staging' '$(id)'", {}, {})

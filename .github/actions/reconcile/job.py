@@ -39,11 +39,12 @@ def warn(text: str) -> None:
     sys.stdout.write(f"::warning::{visible(text)}\n")
 
 
-def reconciler(*words: str, stdin: str = "", stderr: int | None = None) -> tuple[int, str]:
+def reconciler(*words: str, stdin: str = "", with_errors: bool = False) -> tuple[int, str]:
     """Run the program and return its exit code and output; signals are passed on."""
-    command, pipe = (sys.executable, "-P", "-m", "reconciler", *words), subprocess.PIPE
+    command, pipe = (sys.executable, "-Pm", "reconciler", *words), subprocess.PIPE
+    stderr = subprocess.STDOUT if with_errors else None
     own = {f"XDG_{kind.upper()}_HOME": f"{os.environ['RUNNER_TEMP']}/reconciler-{kind}" for kind in ("cache", "data")}
-    child = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=stderr, env={**os.environ, **own})  # noqa: S603
+    child = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=stderr, env=os.environ | own)  # noqa: S603
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _: child.send_signal(number))
     text = child.communicate(stdin.encode())[0].decode(errors="backslashreplace")
@@ -70,8 +71,9 @@ def show(text: str, *, whole: bool = False) -> None:
 
 
 def block(text: str) -> str:
-    """Return text as a block of Markdown that ends with it."""
-    return "<pre>" + "\n".join(html.escape(visible(line)) for line in text.splitlines()) + "</pre>\n\n"
+    """Return text as a block of Markdown that ends with it, with short lines: a block is not wrapped."""
+    lines = [part for line in text.splitlines() for part in re.findall(".{1,120}|^$", visible(line))]
+    return "<pre>" + "\n".join(map(html.escape, lines)) + "</pre>\n\n"
 
 
 def say(text: str) -> str:
@@ -95,8 +97,8 @@ def git(*words: str) -> str:
 
 def gh(*words: str, stdin: object = None, default: Any = None) -> Any:
     """Return what `gh` prints, from JSON, or `default` if it fails and there is one."""
-    host = {"GH_HOST": os.environ["GITHUB_SERVER_URL"].partition("://")[2]}
-    given = {**os.environ, **host, "GH_ENTERPRISE_TOKEN": os.environ["GH_TOKEN"]}
+    host = os.environ["GITHUB_SERVER_URL"].partition("://")[2]
+    given = os.environ | {"GH_HOST": host, "GH_ENTERPRISE_TOKEN": os.environ["GH_TOKEN"]}
     data = json.dumps(stdin).encode()
     done = subprocess.run(["gh", *words], check=False, input=data, stdout=subprocess.PIPE, env=given)  # noqa: S603, S607
     if done.returncode and default is None:
@@ -118,9 +120,7 @@ def merged() -> Iterator[list[SavedPlan]]:
         if os.environ["GITHUB_SHA"] in [pull["merge_commit_sha"] for pull in pulls]:
             break
     ours = set(git("rev-list", "HEAD").split())
-    own = [
-        row for row in pulls if row["merged_at"] and row["merge_commit_sha"] in ours and _is_own(row["head"]["repo"])
-    ]
+    own = [pr for pr in pulls if pr["merged_at"] and pr["merge_commit_sha"] in ours and _is_own(pr["head"]["repo"])]
     for pull in sorted(own, key=lambda pull: str(pull["merged_at"]), reverse=True)[:PULLS]:
         yield list(_plans(pull["head"]["sha"]))
 

@@ -11,30 +11,34 @@ import re
 import shlex
 import sys
 from pathlib import Path
-from urllib.parse import quote
 
 import job
-import repair
 import yaml
 
+from reconciler.cli import stating
 from reconciler.cli.invocation import Invocation
-from reconciler.cli.stating import Parsed
+from reconciler.cli.main import cli
 from reconciler.desired import load_sound
 from reconciler.operations.plan import SavedPlan, load_plan, unshown
 
 CONFIG, REPORT, TIP = os.environ["RECONCILER_CONFIG"], Path(os.environ["RUNNER_TEMP"], "plan.md"), "refs/reconciler/tip"
+FETCH_TIP = ("fetch", "--quiet", "origin", f"+refs/heads/{job.BRANCH}:{TIP}")
 MARKER, BOT, COMMENT = "<!-- reconciler:pull-request -->\n", "github-actions[bot]", 65_000
 """The first line of the comment, who writes it, and its longest text in characters; GitHub refuses one of 65,536."""
-KNOWN = re.compile(r"RECONCILER_(RECIPIENTS|[A-Z0-9_]+_(CLIENT_ID|CLIENT_SECRET|AUTH_URL|BASE_URL|AUDIENCE_BASE))")
+SECRETS = re.compile(r"RECONCILER_[A-Z0-9_]+_CLIENT_(ID|SECRET)")
+VARIABLES = re.compile(r"RECONCILER_(RECIPIENTS|[A-Z0-9_]+_(AUTH_URL|BASE_URL|AUDIENCE_BASE))")
+"""The secrets and the variables that the program is given; neither stands for the other, which anyone may have set."""
 REPORTS = ("plan", "apply", "status", "parity", "removal list")
 """The commands that have a report as Markdown."""
+REFUSED = ("yes", "dry_run", "auto_approve", "plan_file", "pinned", "allow_plaintext_responses", "max_creates")
 
 
 def run() -> None:
     """Run a command with the secrets and variables it needs, and end with its exit code."""
     words = job.fetched(shlex.split(os.environ["INPUT_COMMAND"]))
     variables, secrets = (json.loads(os.environ.pop(f"INPUT_{name}")) for name in ("VARIABLES", "SECRETS"))
-    os.environ.update({name: value for name, value in (variables | secrets).items() if KNOWN.fullmatch(name)})
+    for known, values in ((SECRETS, secrets), (VARIABLES, variables)):
+        os.environ.update({name: value for name, value in values.items() if known.fullmatch(name)})
     job.take_store_credentials(secrets.get("STORE_CREDENTIALS", ""))
     sets_secret = words[:2] == ["secret", "set"]
     if sets_secret and not variables.get("RECONCILER_RECIPIENTS"):
@@ -46,6 +50,41 @@ def run() -> None:
     sys.exit(code)
 
 
+def parse(line: str, stages: list[str]) -> tuple[stating.Parsed, str]:
+    """Return what a command line asks for, and the stage that approves it; stops for what the form does not run."""
+    try:
+        asked = stating.parse(cli, shlex.split(line.removeprefix("reconciler ")))
+    except Exception as problem:  # noqa: BLE001 - of shlex, or of click: a mistake, or a request for help
+        job.stop(f"command: {problem}")
+    is_apply = asked.name == "apply"
+    refused = [name for name in (*REFUSED, *([] if is_apply else ["expect_digest"])) if asked.params.get(name)]
+    is_ours = asked.params["expect_digest"] if is_apply else re.match("state |removal |secret set$", asked.name)
+    if refused or not is_ours:
+        job.stop("command: expected apply --expect-digest D, or state, removal or secret set, without global options")
+    is_of_one = len(asked.environments) == 1 and asked.environments <= {*stages}
+    if is_apply and not is_of_one:
+        job.stop("command: apply needs -t with targets or addresses of one stage")
+    if asked.name == "state recover" and "://" in asked.params["source"]:  # it would be sent the store's credentials
+        job.stop("command: state recover needs run:ID/ARTIFACT, a file of the checkout, or git:BRANCH")
+    return asked, min(asked.environments) if is_of_one else stages[-1]
+
+
+def preview(asked: stating.Parsed) -> str:
+    """Show all that a command would do, and return the command that does just that; "" if it only reads."""
+    command = shlex.join(asked.words)
+    job.show(job.block(f"reconciler {command}"), whole=True)
+    if asked.name == "secret set":
+        job.show("Records the secret SUBSCRIPTION_SECRET of the environment, encrypted to its recipients.\n")
+        return f"{command} --yes"
+    appends = ["--dry-run"] if "dry_run" in asked.params else []
+    code, text = job.reconciler(*job.fetched(asked.words), *appends, with_errors=True)
+    job.show(job.block(job.say(text)), whole=True)
+    digests = re.findall(r"Digest: (sha256:[0-9a-f]{64})\. Nothing was appended\.", text)
+    if code or len(digests) != len(appends):
+        job.stop("it cannot be done, or has no single digest; see above")
+    return f"{command} --expect-digest {digests[0]}" if appends else ""
+
+
 def stages() -> dict[str, str]:
     """Return the stages of the calling workflow, in order, each with the one that it follows, "" for the first."""
     jobs = yaml.safe_load(Path(job.WORKFLOW).read_text(encoding="utf-8"))["jobs"]
@@ -54,14 +93,9 @@ def stages() -> dict[str, str]:
     return {stage: next((named[need] for need in needs[name] if need in named), "") for name, stage in named.items()}
 
 
-def fetch_tip() -> None:
-    """Fetch the commit of the default branch."""
-    job.git("fetch", "--quiet", "origin", f"+refs/heads/{job.BRANCH}:{TIP}")
-
-
 def tip() -> None:
     """Stop unless what decides here is what the default branch has now."""
-    fetch_tip()
+    job.git(*FETCH_TIP)
     if Path(CONFIG).resolve() != Path.cwd() / CONFIG:
         job.stop("config has to be a path in the checkout without symbolic links")
     for path in (CONFIG, ".github"):
@@ -85,7 +119,7 @@ def review() -> None:
     desired, _ = load_sound(Path(CONFIG))
     if (declared := {name.environment for name in desired.targets}) != {*stages()}:
         job.stop(f"the stages of the workflow are {', '.join(stages())}; config/ has {', '.join(sorted(declared))}")
-    fetch_tip()
+    job.git(*FETCH_TIP)
     folder = REPORT.with_name("tip")
     job.git("worktree", "add", "--quiet", "--detach", str(folder), TIP)
     place = load_sound(folder / CONFIG)[0].state if (folder / CONFIG).exists() else ""
@@ -120,17 +154,17 @@ def decide() -> None:
     job.take_store_credentials(os.environ.pop("STORE_CREDENTIALS", ""))
     asked, stage = None, os.environ["STAGE"]
     if inputs := job.EVENT.get("inputs"):
-        asked, approving = repair.parse(inputs["command"], [*stages()])
+        asked, approving = parse(inputs["command"], [*stages()])
         if approving != stage:
             return
     tip()
-    command = repair.preview(asked) if asked and asked.name != "apply" else _apply(stage, asked)
+    command = preview(asked) if asked and asked.name != "apply" else _apply(stage, asked)
     if command and asked:
         job.refuse_stranger(stage)
     job.tell("command", command)
 
 
-def _apply(stage: str, asked: Parsed | None) -> str:
+def _apply(stage: str, asked: stating.Parsed | None) -> str:
     """Return the command that applies what was shown, or what has the digest that was asked for; "" for nothing."""
     words = [word for pattern in (asked.patterns if asked else [f"*/{stage}"]) for word in ("-t", pattern)]
     words += ["--allow-empty"] if asked and asked.params["allow_empty"] else []
@@ -157,11 +191,14 @@ def missing() -> None:
     """Warn of what the set-up lacks, as far as the token of a run can see it: never who may bypass a rule."""
     kind, _, place = load_sound(Path(CONFIG))[0].state.partition(":")
     for stage in stages():
-        rows = job.get(f"environments/{quote(stage)}/deployment-branch-policies", default={}).get("branch_policies", [])
+        rows = job.get(f"environments/{stage}/deployment-branch-policies", default={}).get("branch_policies", [])
         if [(row["name"], row.get("type")) for row in rows] != [(job.BRANCH, "branch")]:
             job.warn(f"see the set-up: the environment {stage} allows not only deployments from {job.BRANCH}")
+    rules = [rule.get("parameters", {}) for rule in job.get(f"rules/branches/{job.BRANCH}", default=[])]
+    if not any(rule.get("require_last_push_approval") for rule in rules):
+        job.warn(f"see the set-up: what was pushed after an approval may be merged into {job.BRANCH}")
     for name in (place, f"{place}-head") if kind == "git" else ():
-        rules = job.get(f"rules/branches/{quote(name, safe='')}", default=[])
+        rules = job.get(f"rules/branches/{name.replace('/', '%2F')}", default=[])
         if lacking := {"creation", "update", "deletion", "non_fast_forward"} - {rule["type"] for rule in rules}:
             job.warn(f"see the set-up: no ruleset restricts {', '.join(sorted(lacking))} of the branch {name}")
 
