@@ -1,4 +1,4 @@
-"""The events that the protocol handles, the effects that it asks for, and what it is told of the run."""
+"""The events that the protocol handles, the effects that it asks for, and what it knows of the run."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ def removals(status: Status) -> list[Removals]:
         attempt for change in status.plan.changes if change.action is Action.RESTORE for attempt in change.concerns
     }
     found = [_removals(target, restored, stamp(status.now), status.now) for target in status.targets]
-    return [told for told in found if told.awaiting or told.restored or told.cancelled or told.unknown]
+    return [each for each in found if each.awaiting or each.restored or each.cancelled or each.unknown]
 
 
 def _removals(target: TargetStatus, restored: set[str], at: str, now: float) -> Removals:

@@ -192,8 +192,8 @@ def _request(statement: RequestRemoval, attempts: list[Attempt], case: Case) -> 
         )
         if codes:
             facts.append(fact.RemovalRequested(at=case.at, attempt=attempt.id, codes=codes))
-    told = (Message("send-request", "the record alone changes; the operator must be asked to remove it"),)
-    return Draft(tuple(facts), told if facts else ())
+    messages = (Message("send-request", "the record alone changes; the operator must be asked to remove it"),)
+    return Draft(tuple(facts), messages if facts else ())
 
 
 def _cancel(statement: CancelRemoval, attempts: list[Attempt], case: Case) -> Draft:

@@ -99,7 +99,7 @@ def _is_unfinished(applied: Applied) -> bool:
 
 def _problems(applied: Applied) -> Iterator[Message]:
     """Yield why a change was not carried out, and what to do about each unresolved create."""
-    told = {message.what for message in applied.messages}
+    said = {message.what for message in applied.messages}
     elsewhere = _done_elsewhere(applied)
     settled_below = {attempt.address for attempt in applied.unresolved}
     left = applied.left.changes if applied.left else ()
@@ -109,7 +109,7 @@ def _problems(applied: Applied) -> Iterator[Message]:
             continue
         if result.action is Action.BLOCKED and result.address in settled_below:
             continue
-        if result.detail and result.detail not in told:
+        if result.detail and result.detail not in said:
             steps = ways.get((result.address, result.detail), ())
             if result.outcome is Done.REJECTED and result.status == 409:
                 command = ("reconciler", "state", "import", result.address)

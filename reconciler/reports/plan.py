@@ -158,11 +158,11 @@ def blocked_alerts(plan: Plan) -> Iterator[doc.Alert]:
     yield from alerts(plan.gates, "Blocked")
     yield from alerts(each(plan, lambda target: target.foreign), "Blocked")
     blocked = [change for change in plan.changes if change.action is Action.BLOCKED]
-    told = {Block.GATE} if plan.gates else set()
+    said = {Block.GATE} if plan.gates else set()
     for change in blocked:
         if change.block is Block.FOREIGN and plan.targets[change.address.target].foreign:
-            told.add(Block.FOREIGN)
-    reasons = [(change, message) for change in blocked if change.block not in told for message in change.reasons]
+            said.add(Block.FOREIGN)
+    reasons = [(change, message) for change in blocked if change.block not in said for message in change.reasons]
     located = [
         Message(message.name, message.what, change.address, message.steps)
         for change, message in reasons

@@ -107,8 +107,8 @@ def _next(status: Status) -> Iterator[Todo]:
 
 def _unsettled(status: Status) -> Iterator[Message]:
     """Yield what is unresolved and blocks no change, so that no reason of the plan says it."""
-    told = {attempt.id for change in status.plan.changes for attempt in change.blocking}
-    yield from (unresolved_message(a, status.plan) for a in unresolved_of(status) if a.id not in told)
+    blocking = {attempt.id for change in status.plan.changes for attempt in change.blocking}
+    yield from (unresolved_message(a, status.plan) for a in unresolved_of(status) if a.id not in blocking)
 
 
 def _doubts(status: Status) -> Iterator[Message]:

@@ -139,7 +139,7 @@ class ObjectStore:
             if (
                 written
                 and written.data.startswith(data)
-                and [one.data for one in before if one] == [segment.data for segment in kept[-1:]]
+                and [held.data for held in before if held] == [segment.data for segment in kept[-1:]]
             ):
                 self._seen = (*kept, written)
                 return

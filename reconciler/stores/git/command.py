@@ -122,8 +122,8 @@ def reason(stderr: str) -> str:
         return f"git does not trust the repository at {untrusted[1]}, which belongs to another user"
     lines = stderr.splitlines()
     ends = [number for number, line in enumerate(lines, 1) if line.startswith("fatal: ")]
-    told = [line for line in lines[: ends[-1] if ends else None] if not _NOISE.match(line)]
-    kept = list(dict.fromkeys(_STEM.sub("", line, count=1).strip() for line in told))
+    relevant = [line for line in lines[: ends[-1] if ends else None] if not _NOISE.match(line)]
+    kept = list(dict.fromkeys(_STEM.sub("", line, count=1).strip() for line in relevant))
     text = "; ".join(kept[-3:])
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())[:600] or "no reason"
 
