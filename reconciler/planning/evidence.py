@@ -47,7 +47,7 @@ class Observed(Struct, frozen=True, order=True):
 class Matches(Struct, frozen=True):
     """The evidence of notifications: `observed` speaks for recorded attempts, `unexplained` for none or several.
 
-    Of `observed`, what the record knows already is left out.
+    `observed` leaves out what the record already knows.
     """
 
     observed: tuple[Observed, ...]

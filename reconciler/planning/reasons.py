@@ -181,7 +181,7 @@ def other_service(target: Target, recorded: str) -> Message:
             "other-service",
             what,
             target.name,
-            (step(f"this record is {which}a sandbox's: use another place, with --state"),),
+            (step(f"this record does {which}belong to a sandbox: use another place, with --state"),),
         )
     check = step(f"check `base_url` in config/ and {target.name.variable_prefix}BASE_URL")
     return Message("other-service", what, target.name, (check, _rebind(target, "service")))

@@ -220,7 +220,7 @@ def _attempts(
 
 
 def _stands(attempt: str, successors: Mapping[str, Sequence[str]], attempts: Mapping[str, Attempt]) -> bool:
-    """True if an attempt, or one that took its place in turn, exists or may: what is gone takes no place."""
+    """True if an attempt, or one that replaced it in turn, exists or may exist; one that is gone replaces nothing."""
     waiting, seen = [attempt], set[str]()
     while waiting:
         found = waiting.pop()

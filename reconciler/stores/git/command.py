@@ -174,7 +174,7 @@ class Remote(Discreet, frozen=True):
 
     @property
     def place(self) -> str:
-        """The place, without credentials; the user of an ssh server is none."""
+        """The place, without credentials; the user name of an ssh server is kept."""
         return f"git+{self.url if _PLAIN.match(self.url) else hide_user_info(self.url)}#{self.branch}"
 
     @property
@@ -215,7 +215,7 @@ def remote_of(place: str, git: Git) -> Remote:
 
 
 def environment_for(remote: Remote, inner: Settings, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return `environment` with the settings of a remote that are not among `inner`, those of our repository."""
+    """Return `environment` with the settings of a remote, but for those in `inner`, which our repository sets."""
     own = [(f"remote.{NAME}.{key}", value) for key, value in (("url", remote.url), *remote.own)]
     given = [*_missing(remote.settings, inner), *own, *_OURS]
     variables = {"GIT_CONFIG_COUNT": str(len(given))}
