@@ -22,6 +22,8 @@ WORKFLOWS = [ROOT / ".github" / "workflows" / f"{name}.yml" for name in ("plan",
 REPOSITORY = "partner/hooks"
 CALLER = ".github/workflows/subscriptions.yml"
 RECORD = "git:reconciler-state"
+TAKEN = "<b>$(id)`id`\n::warning::taken\x1b[31m\u202e"
+"""A name that would take effect in a shell, the log, a terminal or Markdown."""
 _STAND_INS = ROOT / "tests" / "workflow" / "stand_ins"
 _BIN = Path(sys.executable).parent
 _PUBLISHED, _COMMIT = "partner/reconciler", "0123456789abcdef" * 2 + "01234567"
@@ -112,8 +114,9 @@ class Forge:
         commit = self.commit(f"Change {number}")
         self.git("push", "-q", "-f", "origin", "HEAD")
         shutil.rmtree(self.path / "artifacts")
-        head = {"ref": f"change-{number}", "sha": commit, "repo": {"full_name": of}}
-        job = self.run("pull_request", {"number": number, "pull_request": {"number": number, "head": head}})
+        head = {"ref": f"change-{number}/{TAKEN}", "sha": commit, "repo": {"full_name": of}}
+        request = {"number": number, "title": TAKEN, "body": TAKEN, "head": head}
+        job = self.run("pull_request", {"number": number, "pull_request": request})
         run = 100 + number
         if (self.path / "artifacts").exists():
             shutil.copytree(self.path / "artifacts", self.path / "runs" / str(run), dirs_exist_ok=True)

@@ -8,6 +8,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.forge import TAKEN
 
 if TYPE_CHECKING:
     from support.forge import Forge, Job
@@ -259,12 +260,12 @@ def test_command_that_is_none(forge: Forge, command: str) -> None:
 def test_names_of_files_and_branches(forge: Forge) -> None:
     """Names with commands of the runner, ANSI, bidi and HTML take no effect in the log, the summary or the comment."""
     forge.write(FILE, OFFERS)
-    forge.write("config/<b>$(id)\n::warning::taken\x1b[31m\u202e.yaml", "subscriptions: [")
+    forge.write(f"config/{TAKEN}.yaml", "subscriptions: [")
     job = forge.review(1)
     assert job.code != 0
     assert not re.search(r"[❗⚠]\S*\s+::warning::taken|uid=|\u202e|\x1b\[31m", job.log.replace("\x1b[0m", ""))
-    text = job.summary + "".join(comment["body"] for comment in comments(forge))
-    assert "<b>" not in text
+    (comment,) = comments(forge)
+    assert "<b>" not in job.summary + comment["body"]
 
 
 def test_default_branch_has_moved_on(forge: Forge, sandbox: Sandbox) -> None:

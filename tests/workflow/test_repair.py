@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import job
 import pytest
 import stage as repair
+from support.forge import TAKEN
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -130,6 +132,30 @@ def test_preview(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert "&lt;img src=x&gt;" in summary
     assert "<b>" not in summary
     assert DIGEST in summary
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"state import '{TAKEN}/staging/a'",
+        f"state import europe/staging/a --url '{TAKEN}'",
+        f"state resolve europe/staging/a --created --note '{TAKEN}'",
+        f"removal list -t '{TAKEN}'",
+    ],
+)
+def test_preview_of_a_hostile_name(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str
+) -> None:
+    """A name that would take effect in the log or the summary is shown as it is written, and is no output."""
+    is_read = line.startswith("removal list")
+    command = asked(monkeypatch, tmp_path, TAKEN if is_read else f"{TAKEN}\n{SHOWN}", line)
+    summary = (tmp_path / "summary").read_text()
+    assert summary.count("taken") == 2
+    assert not re.search("<b>|\x1b|\u202e", summary)
+    assert not re.search("\x1b|\u202e|^\\s*::", capsys.readouterr().out, re.MULTILINE)
+    if command:
+        with pytest.raises(SystemExit):
+            job.tell("command", command)
 
 
 def test_reading_needs_no_approval(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

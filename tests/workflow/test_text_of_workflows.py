@@ -143,6 +143,12 @@ def test_what_is_typed_reaches_no_shell(caller: Path) -> None:
     assert "run:" not in caller.read_text().replace("run-name:", "")
 
 
+def test_names_that_others_choose(caller: Path) -> None:
+    """No job reads a title, a text, a branch's name or a label of a pull request."""
+    for path in (*WORKFLOWS, ACTION / "action.yml", caller):
+        assert not re.search(r"head_ref|ref_name|github\.actor|\.(title|body|label|ref)\b", path.read_text()), path
+
+
 def test_no_group_waits_for_an_approval() -> None:
     """GitHub holds a group while its job waits for a reviewer, so that a run nobody approves would block the rest."""
     assert [] == [name for name, job in jobs(APPLY) if "concurrency" in job]
