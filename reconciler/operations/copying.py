@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from reconciler.record.journal import Journal, Reading
 
 _STEPS = 3
+_CUT_SHORT = {Obstacle.NOT_FROM_HERE, Obstacle.SECOND_MISSING}
+"""What TO looks like if its first append was the last thing done. As long as FROM is open, nothing has come of it."""
 
 
 class Step(Struct, frozen=True):
@@ -76,7 +78,7 @@ class Copy:
                 self._refuse_in_use(source, there, loss, is_closed=continues)
         with self._about(self._from):
             self._refuse_closed_gate(source, there, loss, is_closed=continues)
-        if loss is None or there is None or Obstacle.SECOND_MISSING in there.standing.obstacles:
+        if loss is None or there is None or not _CUT_SHORT.isdisjoint(there.standing.obstacles):
             return self._begin(source, there, loss), source, there
         if not continues:
             closed = Closed(at=self._project.at(), by=self._project.by(), to=self._to.place, loss=loss.id)
@@ -141,7 +143,7 @@ class Copy:
         self._from.store.append(head, seq, data, "copy", second=lines[-1].hash)
 
     def _begin(self, source: Reading, there: Reading | None, former: Loss | None) -> Step:
-        """Return the first step. A `former` one was cut short before its head was in the second place."""
+        """Return the first step. A `former` one was cut short before its head was noted and in the second place."""
         at, by = self._project.at(), self._project.by()
         loss = LossOpened(at=at, by=by, loss=self._project.new_id(), cause="copy", of=self._from.place)
         begun = () if there else (Begun(at=at, by=by, record=source.record.id),)
@@ -189,9 +191,8 @@ class Copy:
             other = step("or copy to an empty place", *self._again[:-1], "PLACE")
             what = f"it already holds a record, {there.record.id}"
             raise Refused(Message("place-in-use", what, self._to.place, (merge, other)))
-        lacking = {Obstacle.NOT_FROM_HERE, Obstacle.SECOND_MISSING} if is_closed else {Obstacle.NOT_FROM_HERE}
-        is_lacking = loss is not None and not lacking.isdisjoint(there.standing.obstacles)
-        if is_lacking or not all(map(source.record.contains, there.standing.missing)):
+        is_lacking = loss is not None and not _CUT_SHORT.isdisjoint(there.standing.obstacles)
+        if (is_lacking and is_closed) or not all(map(source.record.contains, there.standing.missing)):
             raise Refused(*obstacle_messages(there.record, there.standing))
 
 

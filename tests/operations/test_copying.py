@@ -106,6 +106,17 @@ def test_copy_whose_first_step_has_lost_its_second_head_is_completed() -> None:
     assert (other.plan_opens(A), other.plan_opens(B)) == (False, True)
 
 
+def test_copy_to_a_file_that_was_killed_before_its_note_is_completed() -> None:
+    """A file that was begun, and that this machine has no note of yet, is gone on with while FROM is open."""
+    project = project_to_copy()
+    project.stores[B].path = Path("/srv/b")
+    KilledAt(project, 1, done=True)
+    with pytest.raises(Killed):
+        Copy(project, A, B).carry_out()
+    Copy(project, A, B).carry_out()
+    assert (project.plan_opens(A), project.plan_opens(B)) == (False, True)
+
+
 def test_takes_what_another_run_appends_meanwhile() -> None:
     """What an apply appends to FROM before it is closed is in TO; conflicts are decided again."""
     project = project_to_copy()
