@@ -16,11 +16,15 @@ from support.desired_values import desired_of, target_of
 from support.memory_record import AT, DOWN, MOVED, append, record_of
 
 from reconciler import applying
+from reconciler.applying.driver import Performer
+from reconciler.applying.events import Append, NotAppended, Reread, RereadDone
 from reconciler.applying.run import Limits, carry_out
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.model.plan import Verdict
 from reconciler.model.record import Status
+from reconciler.record.chain import link
 from reconciler.record.facts import Answered, Intended, LossOpened, What
+from reconciler.values import Instant
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
     from reconciler.errors import ReconcilerError
     from reconciler.model.desired import Desired
     from reconciler.model.plan import Applied
+    from reconciler.record.journal import Reading
 
 LIMITS = Limits(backoff=(0.01,))
 
@@ -360,3 +365,21 @@ def test_the_record_is_read_twice_however_many_creates_there_are() -> None:
 
     applied = carry_out(case.plan, case.reading, case.with_ports(read=read), Limits(parallelism=8))
     assert (Verdict.DONE, 2) == (applied.verdict, len(reads))
+
+
+@pytest.mark.parametrize("after", ["a read", "an append that failed"])
+def test_what_was_read_is_as_old_as_the_beginning_of_its_read(after: str) -> None:
+    """What others append while it is read may be missing from it, so its time is not that of its end."""
+    case, moment = Apply(wanting("a")), [Instant(0.0, 0.0)]
+
+    def read() -> Reading:
+        moment[0] = Instant(100.0, 100.0)
+        return case.reading
+
+    case.store.declare_failures(MOVED)
+    performer = Performer(case.with_ports(read=read, clock=lambda: moment[0]))
+    new = link(case.reading.record.head, case.reading.record.entries, [LossOpened(at=AT, loss="x", cause="accepted")])
+    append = Append(case.reading, case.reading.record.head, case.reading.record.entries + 1, new, "x")
+    done = performer.perform(Reread() if after == "a read" else append)
+    assert isinstance(done, RereadDone | NotAppended)
+    assert (Instant(0.0, 0.0), case.reading) == (done.at, done.reading)
