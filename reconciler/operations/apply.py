@@ -109,9 +109,9 @@ class Session:
                 patience=_PATIENCE_IN_CI if project.in_ci else _PATIENCE,
             )
             applied = carry_out(planned.plan, planned.reading, ports, limits)
-        for result in applied.results:
-            if self._responses and result.outcome is Done.CREATED and result.attempt and result.recorded:
-                self._responses.forget_sealed(result.attempt)
+        if self._responses:
+            created = [result for result in applied.results if result.outcome is Done.CREATED and result.recorded]
+            self._responses.forget_sealed(*(result.attempt for result in created if result.attempt))
         return replace(applied, signal=caught[0]) if caught else applied
 
 

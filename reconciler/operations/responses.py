@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 _AGE, _FILE = "age:", "file:"
 _NAME = re.compile(r"[0-9a-z]+-(response|secret)-[0-9a-f]{8}")
-_ATTEMPT = re.compile(r"[0-9a-z]+")
 _HEAD = re.compile(rb"HTTP/[0-9.]+ [0-9]{3}[ \r].*?\r\n\r\n", re.DOTALL)
 _PRIVATE_KEY = re.compile(r"AGE-SECRET-KEY-\w*", re.IGNORECASE)
 _LONGEST = (1 << 20) + (1 << 17)  # bytes that are read of one response
@@ -75,9 +74,9 @@ class Responses:
         """
         return [self._text_of(path) for path in self._paths(attempt)]
 
-    def forget_sealed(self, attempt: str) -> None:
-        """Delete the copies of an attempt's sealed responses, once the record holds them."""
-        for path in self._paths(attempt):
+    def forget_sealed(self, *attempts: str) -> None:
+        """Delete the copies of the attempts' sealed responses, once the record holds them."""
+        for path in self._paths(*attempts):
             if self._text_of(path).startswith(_AGE):
                 path.unlink(missing_ok=True)
 
@@ -110,9 +109,11 @@ class Responses:
             advice = step("check permissions and free space, or add `recipients` to config/ to encrypt responses")
             raise RecordError(Message("response-not-saved", what, str(self._directory), (advice,))) from None
 
-    def _paths(self, attempt: str) -> list[Path]:
-        """Return the files with responses of an attempt, oldest first."""
-        kept = self._directory.glob(f"{attempt}-response-*") if _ATTEMPT.fullmatch(attempt) else ()
+    def _paths(self, *attempts: str) -> list[Path]:
+        """Return the files with responses of these attempts, oldest first; the directory is read once for all."""
+        wanted, kept = {f"{attempt}-response" for attempt in attempts}, []
+        with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+            kept = [path for path in self._directory.iterdir() if path.name.rpartition("-")[0] in wanted]
         return sorted((path for path in kept if _NAME.fullmatch(path.name)), key=lambda path: path.stat().st_mtime_ns)
 
     def _text_of(self, path: Path) -> str:
