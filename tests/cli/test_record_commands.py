@@ -188,3 +188,13 @@ def test_rebind_names_its_target(applied: CommandLine) -> None:
 def test_a_status_has_every_format(form: str, applied: CommandLine) -> None:
     """With every address in it."""
     assert "offers" in applied.fine("status", "--format", form).out
+
+
+@pytest.mark.parametrize("pattern", ["europe/staging/*", "*/*/offers", "europe/*/o*", "*/staging"])
+def test_a_pattern_is_shown_as_a_table(pattern: str, applied: CommandLine) -> None:
+    """A row for each, also where it matches one; only an address is shown whole."""
+    whole = applied.fine("state", "show", "europe/staging/offers").out
+    rows = applied.fine("state", "show").out.splitlines()
+    shown = applied.fine("state", "show", pattern).out.splitlines()
+    assert rows[0].split() == shown[0].split()
+    assert whole.splitlines()[0] not in shown
