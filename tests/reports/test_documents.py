@@ -324,3 +324,12 @@ def test_equal_sides_do_not_differ() -> None:
 def test_plurals_and_distances_read_well(text: str, expected: str) -> None:
     """They stand once, for every report."""
     assert text == expected
+
+
+@pytest.mark.parametrize(
+    ("status", "said"), [(Status.LIVE, "created between"), (Status.UNKNOWN, "if it exists, it was created between")]
+)
+def test_a_letter_doubts_only_what_is_unknown(status: Status, said: str) -> None:
+    """After a lost answer a notification may have proven it: its time is not known exactly, its existence is."""
+    lines = letter([attempt(status=status, outcome=Outcome.UNKNOWN, settled_by=NOW)], Purpose.DELETE)
+    assert [line for line in lines if line.startswith(said)]
