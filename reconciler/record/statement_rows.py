@@ -193,6 +193,9 @@ def _rebind(statement: statements.Rebind, case: Case, record: Record) -> Draft:
     bound = {record.service_of(url) for url in record.base_urls.get(target.name, ())}
     accounts, account = record.accounts.get(target.name, frozenset()), case.accounts.get(target.name, "")
     unknown = not account and not case.in_ci  # a job without credentials shows what one that has them may append
+    if not (bound or accounts):
+        what = "nothing is recorded of this target, so it is bound to no service; for the service of another target,"
+        raise Refused(Message("target-unbound", f"{what} set the same `base_url`", target.name))
     if bound <= {record.service_of(target.base_url)} and (unknown or not accounts or account in accounts):
         return Draft()
     fact = Rebound(at=case.at, target=str(target.name), base_url=target.base_url, account=account)

@@ -81,9 +81,13 @@ def test_the_response_to_a_create_is_shown(applied: CommandLine) -> None:
     """Whole, with its head, or one field of it; in Actions every text of it is masked."""
     whole = applied.fine("secret", "show", OFFERS).document
     assert applied.fine("secret", "show", OFFERS, "--field", "secretKey").out.strip() == whole["secretKey"]
-    assert applied.fine("secret", "show", OFFERS, "--headers").out.startswith("HTTP/1.1 201")
+    head, _, _ = applied.fine("secret", "show", OFFERS, "--headers").out.partition("\n\n")
+    assert head.startswith("HTTP/1.1 201")
+    (date,) = (line.partition(": ")[2] for line in head.splitlines() if line.lower().startswith("date: "))
     applied.environment.setenv("GITHUB_ACTIONS", "true")
     assert f"::add-mask::{whole['secretKey']}\n" in applied.fine("secret", "show", OFFERS).err
+    masked = applied.fine("secret", "show", OFFERS, "--headers").err
+    assert all(f"::add-mask::{text}\n" in masked for text in (whole["secretKey"], date))
 
 
 def test_a_secret_that_came_another_way_is_recorded(project: CommandLine) -> None:
