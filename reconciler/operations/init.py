@@ -40,10 +40,7 @@ _SETTINGS = "--region, --environment, --state"
 
 
 class Choices(Struct, frozen=True):
-    """The files to write: `state` is the place of the record, "" for the proposed one; `config` its directory.
-
-    `begins_here`: a person is here who may begin the record.
-    """
+    """The files to write: `state` is the place of the record, "" for the proposed one; `config` its directory."""
 
     regions: tuple[str, ...] = REGIONS
     environments: tuple[str, ...] = ENVIRONMENTS
@@ -51,7 +48,6 @@ class Choices(Struct, frozen=True):
     age_key: bool = False
     github: bool = False
     config: str = "config"
-    begins_here: bool = True
 
 
 class Written(Struct, frozen=True):
@@ -98,9 +94,8 @@ def _create(directory: Path, choices: Choices, data_directory: Path, undo: ExitS
     if choices.github:
         files |= _workflow(directory, choices.environments, state)
     _write(directory, files, undo)
-    commands = (("validate",), ("state", "init"), ("plan",)) if choices.begins_here else (("validate",),)
+    commands = (("validate",), ("state", "init"), ("plan",))
     following = [Step("then run", ("reconciler", *words)) for words in commands]
-    following += [] if choices.begins_here else [Step("begin the record once, on a person's machine")]
     if key is None and state != FILE:
         text = "`apply` refuses to save create responses unencrypted; to create an age key for them, run"
         following.append(Step(text, ("reconciler", "init", "--age-key")))

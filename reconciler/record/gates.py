@@ -49,13 +49,11 @@ class Standing(Struct, frozen=True):
     """The result of comparing a record with the heads that are remembered of it.
 
     `missing` are the heads that are remembered and that it does not contain, those of the second place too, sorted.
-    `elsewhere` are the other places at which this machine saw some of them.
     """
 
     place: str
     obstacles: tuple[Obstacle, ...] = ()
     missing: tuple[str, ...] = ()
-    elsewhere: tuple[str, ...] = ()
 
     @property
     def first_gate_open(self) -> bool:
@@ -87,8 +85,7 @@ def stand(
         Obstacle.SECOND_MISSING: second == "",
         Obstacle.LOSS_OPEN: bool(record.open_losses),
     }
-    elsewhere = tuple(sorted({note.place for note in notes if note.head in missing} - {place}))
-    return Standing(place, tuple(obstacle for obstacle, stands in obstacles.items() if stands), missing, elsewhere)
+    return Standing(place, tuple(obstacle for obstacle, stands in obstacles.items() if stands), missing)
 
 
 def concerning(notes: Iterable[Note], record: str, services: Iterable[str], place: str) -> tuple[Note, ...]:
@@ -180,9 +177,7 @@ def _message(obstacle: Obstacle, record: Record, standing: Standing, expected: s
             noun = "head that was seen before is" if count == 1 else "heads that were seen before are"
             what = f"{count} {noun} missing: the record is an older version, or another record"
             recover = ("reconciler", "state", "recover", "FILE")
-            in_use = (step(f"if the record is in use at {other}, set `state: {other}`") for other in standing.elsewhere)
-            merge = step("restore the record, or merge a copy or a backup with", *recover)
-            steps = (*copies, *in_use, merge, _ACCEPT)
+            steps = (*copies, step("restore the record, or merge a copy or a backup with", *recover), _ACCEPT)
         case Obstacle.SECOND_MISSING:
             what = "the branch with the head of the record (BRANCH-head) is missing"
             steps = (step("restore it"), _ACCEPT)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from support.lives import claims
-from support.lives.person import sources
-from support.lives.world import ALIAS, ONE
+from support.lives.person import imports, sources
+from support.lives.world import ALIAS, ONE, TWO, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,7 +84,6 @@ def edit(life: Life, machine: Machine, rng: Random) -> None:
             life.serial += 1
             new_address = f"{address.rpartition('/')[0]}/s{life.serial}"
             wanted.subscriptions[new_address] = wanted.subscriptions.pop(address)
-            wanted.renamed.append((address, new_address))
         case "service":
             life.world.same_service[ALIAS] = ONE
             for name, there in wanted.targets.items():
@@ -146,6 +147,23 @@ def lose_second(life: Life, machine: Machine, rng: Random) -> None:
         life.world.tell(f"{shelf.place}: the second branch is deleted")
 
 
+def mistake(life: Life, machine: Machine, rng: Random) -> None:
+    """Apply once with the settings of another service, or account, than the record has."""
+    wanted, shelf = machine.wanted, machine.shelf()
+    assert wanted is not None
+    if shelf.data is None or set(wanted.targets) - shelf.record.accounts.keys():
+        return
+    if rng.random() < 0.5:
+        machine.client = "another"
+    else:
+        named = {name: rng.choice((ONE, TWO)) for name in wanted.targets}
+        machine.write_config(Wanted(named, wanted.subscriptions, wanted.record, wanted.retries), machine.state)
+    life.world.tell(f"{machine.name}: the settings name another service or account")
+    say(life, machine, rng, "apply")
+    machine.client = "client"
+    machine.write_config(wanted, machine.state)
+
+
 def lose_home(life: Life, machine: Machine, rng: Random) -> None:
     """A machine forgets what it knew. Of a place that cannot notice a restore, nobody restores anything after that."""
     life.world.tell(f"{machine.name} loses its home")
@@ -165,7 +183,7 @@ def copy(life: Life, machine: Machine, rng: Random) -> None:
     """Move the record to another place, and often have everybody use that."""
     here = machine.state
     there = rng.choice(("moved.jsonl", "git:moved", "s3://bucket/moved", "state.jsonl", "git:records"))
-    if there != here:
+    if there != here and not (machine.ci and there.endswith(".jsonl")):
         code = say(life, machine, rng, "state", "copy", here, there)
         if code == 0 and rng.random() < 0.8:
             life.state = there
@@ -179,6 +197,39 @@ def recover(life: Life, machine: Machine, rng: Random) -> None:
         say(life, machine, rng, "state", "recover", rng.choice(known))
 
 
+def hurry(life: Life, machine: Machine, rng: Random) -> None:
+    """Restore an older record, accept the loss, say as soon as it is true that nothing is missing, and apply."""
+    roll_back(life, machine, rng)
+    if machine.ci or not claims.is_true(machine, ("state", "accept-loss")):
+        return
+    say(life, machine, rng, "state", "accept-loss")
+    for words in imports(machine):
+        say(life, machine, rng, *words)
+    say_complete(life, machine, rng)
+    say(life, machine, rng, "apply")
+
+
+def say_complete(life: Life, machine: Machine, rng: Random) -> None:
+    """Say that nothing is missing, with a command that was read some time ago."""
+    pool = [read for read in life.people.pool if read.advice.words[:2] == ("state", "complete")]
+    for read in rng.sample(pool, min(len(pool), 3)):
+        for words in life.people.words(read, machine, rng):
+            say(life, machine, rng, *words)
+
+
+def abandon(life: Life, machine: Machine, rng: Random) -> None:
+    """Begin a copy that is killed, and use the new place as far as it is true that nothing is missing there."""
+    here, there = machine.state, rng.choice(("git:moved", "s3://bucket/moved"))
+    if here == there or machine.wanted is None:
+        return
+    life.people.run(machine, ("state", "copy", here, there), rng.randint(3, 9))
+    machine.write_config(machine.wanted, there)
+    if claims.is_true(machine, ("state", "complete")):
+        say(life, machine, rng, "state", "complete")
+    say(life, machine, rng, "apply")
+    machine.write_config(machine.wanted, here)
+
+
 def follow_place(life: Life, machine: Machine, rng: Random) -> None:
     """Use the place where the record continues, as messages say."""
     shelf = machine.shelf()
@@ -189,8 +240,31 @@ def follow_place(life: Life, machine: Machine, rng: Random) -> None:
 
 ACTS: dict[Act, float] = {
     paste: 40, apply: 14, plan: 9, begin: 8, edit: 8, pull: 5, share: 5, operate: 6, back_up: 5, roll_back: 4,
-    lose_second: 0.7, lose_home: 1, clone: 1.5, copy: 3.5, recover: 1.5, follow_place: 4,
+    lose_second: 0.7, lose_home: 1, mistake: 1.5, clone: 1.5, copy: 3.5, recover: 1.5, follow_place: 4, abandon: 0.5,
 }  # fmt: skip
 MEANWHILE: dict[Act, float] = {
     paste: 30, apply: 14, plan: 6, edit: 5, pull: 3, operate: 4, roll_back: 8, lose_second: 1, copy: 5, recover: 2,
 }  # fmt: skip
+
+
+class Profile(Struct, frozen=True):
+    """What happens how often, and what at a durable step of a command, with which odds; `slow`: calls land late."""
+
+    acts: dict[Act, float]
+    meanwhile: dict[Act, float]
+    odds: float = 0.06
+    slow: int = 6
+
+
+MIXED = Profile(ACTS, MEANWHILE)
+LOST = Profile({**ACTS, back_up: 12, roll_back: 10, hurry: 4, say_complete: 12}, {**MEANWHILE, hurry: 20, back_up: 5})
+COPIED = Profile({**ACTS, copy: 6, abandon: 4, recover: 8, clone: 3}, {**MEANWHILE, abandon: 10, recover: 6})
+HASTY = Profile(
+    {begin: 20, apply: 20, edit: 10, back_up: 10, plan: 5, hurry: 4, say_complete: 10, pull: 4}, {hurry: 1}, 0.15, 40
+)
+MERGED = Profile({begin: 8, paste: 40, plan: 8, apply: 8, recover: 20, say_complete: 10, edit: 4}, {paste: 1}, 0.1)
+ABANDONED = Profile({begin: 20, apply: 20, edit: 10, plan: 4, abandon: 8, pull: 4}, {abandon: 1}, 0.5, 40)
+CLONED = Profile({begin: 15, apply: 25, edit: 12, pull: 12, clone: 10, plan: 5}, {apply: 1}, 0.1)
+UNRESOLVED = Profile({begin: 15, apply: 25, edit: 15, paste: 30, plan: 10, pull: 6}, {paste: 1}, 0.3, 50)
+PROFILES = (MIXED, LOST, COPIED, HASTY, MERGED, ABANDONED)
+"""Much of everything; much that is lost, or copied; people in haste, with files to merge, at unfinished copies."""

@@ -48,6 +48,8 @@ def is_true(machine: Machine, words: tuple[str, ...]) -> bool:
             return not any(_is_deleted(world, attempt, codes) for attempt in named)
         case "import":
             return imports_truly(machine, words)
+        case "rebind":
+            return _is_same_service(machine, values(words, "-t")[0])
         case "mv":
             return _was_renamed(machine, words[2], words[3])
     assert name in SILENT, words
@@ -55,10 +57,20 @@ def is_true(machine: Machine, words: tuple[str, ...]) -> bool:
 
 
 def _was_renamed(machine: Machine, source: str, to: str) -> bool:
+    """True if nobody desires the one name any more, and the other has the URL of what is recorded as the one."""
+    wanted = machine.wanted
+    assert wanted is not None
+    found = (attempt for _, record in machine.world.records() for attempt in record.at_address(source))
+    templates = {attempt.template for attempt in found}
+    return source not in wanted.subscriptions and wanted.subscriptions.get(to, ((), ""))[1] in templates
+
+
+def _is_same_service(machine: Machine, target: str) -> bool:
     assert machine.wanted is not None
-    for before, after in machine.wanted.renamed:
-        source = after if before == source else source
-    return source == to
+    shelf, url = machine.shelf(), machine.wanted.targets.get(target)
+    there = shelf.record.base_urls.get(target, ()) if shelf.data else ()
+    services = {machine.world.service_of(known) for known in there}
+    return machine.client == "client" and url is not None and services == {machine.world.service_of(url)}
 
 
 def values(words: tuple[str, ...], option: str) -> list[str]:
@@ -96,6 +108,8 @@ def imports_truly(machine: Machine, words: tuple[str, ...]) -> bool:
 
 def in_use(machine: Machine, words: tuple[str, ...] = ()) -> list[tuple[str, str]]:
     """Return the places of other records that somebody's next apply may go by."""
+    if machine.machines.one_is_left:
+        return []
     here = machine.key(place_of(machine, words))
     known = (key for key, record in machine.machines.records() if not record.open_losses)
     return [key for key in (*known, *machine.machines.beginning()) if key != here]

@@ -26,21 +26,30 @@ def end(life: Life) -> None:
     life.world.tell("faults stop")
     life.world.wait(1_000.0)
     machine = _chosen(life)
+    life.machines.one_is_left = True
     machine.write_config(life.copy_of_wanted(), machine.state)
     _Follower(life, machine).follow()
     check(life, machine)
 
 
 def _chosen(life: Life) -> Machine:
-    """Return the machine that goes on, at a place whose record is in use, or has a loss open, or else as it is."""
-    machines = [machine for machine in life.all if not machine.ci]
-    known = sorted(life.machines.records(), key=lambda found: bool(found[1].open_losses))
-    for key, _ in known:
-        for machine in sorted(machines, key=lambda machine: machine.key(machine.state) != key):
-            if key[0] in ("", machine.name):
-                machine.state = key[1]
-                return machine
-    return machines[0]
+    """Return a machine at a place whose record can be used: at best as it is, else as one of which most is left."""
+    ranked: list[tuple[tuple[bool, ...], int, Machine, str]] = []
+    for key, record in life.machines.records():
+        for machine in life.all:
+            if not machine.ci and key[0] in ("", machine.name):
+                was, machine.state = machine.state, key[1]
+                machine.write_config(life.copy_of_wanted(), key[1])
+                plan = machine.run("plan", "--format", "json")
+                is_missing = plan.code != 0 or bool(plan.document["record"]["heads_missing"])
+                is_of_copy = any(loss.cause == "copy" for loss in record.open_losses)
+                rank = (is_of_copy, is_missing or bool(record.open_losses), is_missing, machine.key(was) != key)
+                machine.state = was
+                ranked.append((rank, len(ranked), machine, key[1]))
+    if not ranked or min(ranked)[0][0]:
+        return next(machine for machine in life.all if not machine.ci)
+    _, _, machine, machine.state = min(ranked)
+    return machine
 
 
 class _Follower:

@@ -32,7 +32,7 @@ CODES = ("ONB10001", "ONB10002", "LOA10013")
 class Life:
     """A project with two machines. Each move has chance of its own, so that one can be left out."""
 
-    def __init__(self, seed: int, root: Path) -> None:
+    def __init__(self, seed: int, root: Path, profile: acts.Profile | None) -> None:
         self.seed = seed
         rng = Random(f"{seed}/beginning")
         self.world = World(rng)
@@ -54,6 +54,9 @@ class Life:
         for target in targets:
             for _ in range(rng.randint(1, 2)):
                 self.add(rng, target)
+        self.machines.urls = lambda: {url for _, url in self.wanted.subscriptions.values()}
+        self.profile = profile or acts.PROFILES[seed % len(acts.PROFILES)]
+        self.world.slow = self.profile.slow
         for machine in self.all:
             machine.write_config(self.copy_of_wanted(), self.state)
 
@@ -65,10 +68,8 @@ class Life:
 
     def copy_of_wanted(self) -> Wanted:
         """Return what everybody wants now, as a machine gets it."""
-        return Wanted(
-            dict(self.wanted.targets), dict(self.wanted.subscriptions), self.wanted.record, self.wanted.retries,
-            self.wanted.renamed,
-        )  # fmt: skip
+        wanted = self.wanted
+        return Wanted(dict(wanted.targets), dict(wanted.subscriptions), wanted.record, wanted.retries)
 
     def url(self) -> str:
         """Return a URL that nothing has had."""
@@ -78,22 +79,23 @@ class Life:
     def move(self, rng: Random, besides: Machine | None = None) -> None:
         """Do one thing; `besides`: while a command runs on this machine."""
         machine = rng.choice([machine for machine in self.all if machine is not besides])
-        names, weights = zip(*(acts.ACTS if besides is None else acts.MEANWHILE).items(), strict=True)
+        possible = self.profile.acts if besides is None else self.profile.meanwhile
+        names, weights = zip(*possible.items(), strict=True)
         act = rng.choices(names, weights)[0]
         act(self, machine, rng)
 
     def interrupt(self, machine: Machine) -> None:
         """Perhaps let others do things at a durable step of a command on a machine."""
         rng = self.world.rng
-        if self.machines.depth == 1 and self.world.happens(0.06):
+        if self.machines.depth == 1 and self.world.happens(self.profile.odds):
             for _ in range(rng.randint(1, 4)):
                 self.move(rng, machine)
 
 
-def live(seed: int, leaving_out: Collection[int] = ()) -> Life:
+def live(seed: int, leaving_out: Collection[int] = (), profile: acts.Profile | None = None) -> Life:
     """Live a life to its end. Raises Violation, with the trace as a note."""
     with tempfile.TemporaryDirectory() as folder:
-        life = Life(seed, Path(folder))
+        life = Life(seed, Path(folder), profile)
         with life.machines.doubled():
             try:
                 life.machines.meanwhile = life.interrupt

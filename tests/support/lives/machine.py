@@ -20,11 +20,11 @@ from reconciler.applying.events import Append, Reread, Send, Ticked
 from reconciler.cli.main import run
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.operations import apply as apply_operation
+from reconciler.operations import responses
 from reconciler.operations.project import Project
 from reconciler.record.gates import is_of
 from reconciler.record.notes import Notes
 from reconciler.service import api
-from reconciler.service import clock as service_clock
 from reconciler.values import Instant
 from support.command_line import Ran
 from support.lives.world import Killed, Promise, Shelf, Subscription, Violation
@@ -52,6 +52,7 @@ class Machine:
         self.name = name
         self.ci = ci
         self.timeout = timeout
+        self.client = "client"
         self.state = ""
         self.wanted: Wanted | None = None
         self.path = machines.root / name
@@ -113,13 +114,18 @@ class _Command:
 
 
 class Machines:
-    """The machines of one world. `meanwhile` is called at durable steps: others may do something then."""
+    """The machines of one world. `meanwhile` is called at durable steps: others may do something then.
+
+    `one_is_left`: everybody has agreed on one machine and its record. `urls` are those that anybody desires.
+    """
 
     def __init__(self, world: World, root: Path, recipient: str) -> None:
         self.world = world
         self.root = root
         self.recipient = recipient
         self.all: dict[str, Machine] = {}
+        self.one_is_left = False
+        self.urls: Callable[[], set[str]] = set
         self.meanwhile: Callable[[Machine], None] = lambda machine: None
         self._running: list[_Command] = []
         world.reach = self.reach
@@ -183,12 +189,12 @@ class Machines:
             patch.setattr(Project, "new_id", staticmethod(world.new_id))
             patch.setattr(Project, "by", lambda _: {"user": "somebody", "host": self._running[-1].machine.name})
             patch.setattr(Project, "_open", lambda _, place: self._running[-1].machine.shelf(place))
-            patch.setattr(service_clock, "now", self._instant)
             patch.setattr(api, "Service", lambda *args, **options: _Service(self, *args, **options))
             patch.setattr(applying_run, "drive", self._drive)
             patch.setattr(applying_run, "unless_interrupted", lambda job, *_: job())
             patch.setattr(apply_operation, "carry_out", self._carry_out)
             patch.setattr(Notes, "write", _after(Notes.write, lambda: self.reach("before a note")))
+            patch.setattr(responses, "seal", lambda data, recipients: "age:" + data.hex())  # the same every time
             patch.setattr(os, "fsync", lambda _: None)
             yield
 
@@ -196,7 +202,8 @@ class Machines:
         return Instant(self.world.now, self.world.now - 1_000_000.0)
 
     def _carry_out(self, plan: Any, reading: Any, ports: Ports, limits: Any) -> Any:
-        doubles = {"jitter": self.world.rng.random, "pause": self.world.wait, "reach": self._reach_send}
+        rng, world = self.world.rng, self.world
+        doubles = {"clock": self._instant, "jitter": rng.random, "pause": world.wait, "reach": self._reach_send}
         return applying_run.carry_out(plan, reading, replace(ports, **doubles), limits)
 
     def _reach_send(self, point: str) -> None:
@@ -252,7 +259,7 @@ class _Service:
         new = Subscription(machines.sending, world.service_of(self._target.base_url), set(codes), url, _template(url))
         if not may_send():
             return Answer(Outcome.NOT_SENT, detail="it was too late")
-        fate = "created" if world.calm else rng.choices(*zip(*_FATES.items(), strict=True))[0]
+        fate = "created" if world.calm else rng.choices(*zip(*{**_FATES, "late": world.slow}.items(), strict=True))[0]
         match fate:
             case "busy":
                 return Answer(Outcome.REJECTED, 429, detail="busy", retry_after=1.0)
@@ -307,7 +314,7 @@ def _entered(machine: Machine, out: io.TextIOWrapper, err: io.TextIOWrapper) -> 
     os.environ |= {"HOME": str(machine.home), "XDG_DATA_HOME": str(machine.home), "XDG_CACHE_HOME": str(machine.home)}
     os.environ |= {"RECONCILER_TIMEOUT": str(machine.timeout)}
     for target in _TARGETS:
-        os.environ |= {f"RECONCILER_{target}_CLIENT_ID": "client", f"RECONCILER_{target}_CLIENT_SECRET": "s" * 20}
+        os.environ |= {f"RECONCILER_{target}_CLIENT_ID": machine.client, f"RECONCILER_{target}_CLIENT_SECRET": "s" * 20}
     os.chdir(machine.path)
     sys.stdin, sys.stdout, sys.stderr = io.StringIO(), out, err
     try:

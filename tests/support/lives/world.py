@@ -7,9 +7,9 @@ import json
 from enum import StrEnum
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from reconciler.errors import HeadMoved, StoreUnavailable
 from reconciler.model.url import normal_url, service_key
@@ -35,6 +35,7 @@ class Promise(StrEnum):
     """What every life is held to."""
 
     ONCE = "no route is created that exists, unless a retry superseded it"
+    AT_HOME = "nothing is created at another service, or for another account, than the record has"
     NOT_FORGOTTEN = "what exists is in force in the record that is left"
     DONE = "a plan that exits with 0 has all that is desired created"
     WAY_ON = "the commands that messages name lead to an end"
@@ -83,6 +84,7 @@ class World:
         self.rng = rng
         self.now = BEGINNING
         self.calm = False
+        self.slow = 0
         self.places: dict[tuple[str, str], Shelf] = {}
         self.subscriptions: list[Subscription] = []
         self.requests: list[Request] = []
@@ -132,15 +134,21 @@ class World:
         for other in self.subscriptions:
             if other.attempt not in self.retried and not other.routes.isdisjoint(new.routes):
                 twice = sorted(other.routes & new.routes)
-                self.broken = Violation(Promise.ONCE, f"{new.attempt} creates {twice}, created by {other.attempt}")
-                raise self.broken
+                self.break_promise(Promise.ONCE, f"{new.attempt} creates {twice}, created by {other.attempt}")
         self.subscriptions.append(new)
         self.tell(f"the service creates {new.attempt[:6]}: {sorted(new.routes)}")
+
+    def break_promise(self, promise: Promise, how: str) -> NoReturn:
+        """Raise Violation, and keep it: the program may take it for an error of its own."""
+        self.broken = Violation(promise, how)
+        raise self.broken
 
     def superseded(self) -> set[str]:
         """Return the attempts in whose place others were sent, as the records have it that are left."""
         attempts = (attempt for _, record in self.records() for attempt in record.attempts.values())
-        return {old for attempt in attempts for old in attempt.supersedes}
+        known = {attempt.id: attempt for attempt in attempts}
+        sent_again = {old for attempt in known.values() for old in attempt.supersedes}
+        return sent_again | {attempt.id for attempt in known.values() if attempt.superseded_by}
 
     def exists(self, route: Route) -> bool:
         """True if a subscription delivers this route."""
@@ -208,6 +216,7 @@ class Shelf(MemoryStore):
         world = self._world
         facts = [json.loads(line) for line in lines.splitlines()]
         world.retried |= {old for fact in facts for old in (fact.get("what") or {}).get("supersedes", ())}
+        self._refuse_foreign(facts)
         world.reach("before-append")
         shared = self.path is None
         if world.happens(0.02):
@@ -223,6 +232,20 @@ class Shelf(MemoryStore):
         world.reach("after-append")
         if loses_second or (shared and world.happens(0.03)):
             raise world.rng.choice((DOWN, MOVED))
+
+    def _refuse_foreign(self, facts: list[dict[str, Any]]) -> None:
+        """Raise Violation for an intent at another service, or account, than the record has the target at."""
+        world = self._world
+        if self.data is None:
+            return
+        for what in (fact["what"] for fact in facts if fact["kind"] == "intended" and not fact.get("origin")):
+            target = what["address"].rpartition("/")[0]
+            services = {world.service_of(url) for url in self.record.base_urls.get(target, ())}
+            accounts = self.record.accounts.get(target, frozenset())
+            if services and world.service_of(what["base_url"]) not in services:
+                world.break_promise(Promise.AT_HOME, f"{target} is at {services}, not {what['base_url']}")
+            if accounts and what["account"] not in accounts:
+                world.break_promise(Promise.AT_HOME, f"{target} is of another account than {what['account']}")
 
     def _arrive(self, head: str | None, seq: int, lines: bytes, note: str, second: str | None) -> None:
         try:
@@ -255,7 +278,6 @@ class Wanted(Struct):
     subscriptions: dict[str, tuple[tuple[str, ...], str]]
     record: str = ""
     retries: bool = False
-    renamed: list[tuple[str, str]] = field(default_factory=list)
 
     def text(self, state: str, recipient: str) -> str:
         """Return the file."""
