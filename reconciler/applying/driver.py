@@ -91,8 +91,8 @@ class Performer:
             ports.extend(effect.reading, effect.head, effect.seq, effect.new, effect.note)
             ports.reach("after-append")
         except Exception as problem:  # noqa: BLE001 - the machine decides what an append that failed means
-            failed = message_of(problem)
-            if not isinstance(problem, HeadMoved):
+            failed, has_moved = message_of(problem), isinstance(problem, HeadMoved)
+            if not has_moved:
                 self._warn(failed)
         else:
             return Appended()
@@ -102,8 +102,9 @@ class Performer:
             if reading.record.contains(effect.last):  # the answer was lost, perhaps before the second place moved
                 ports.catch_up(reading)
         except Exception as problem:  # noqa: BLE001 - the run goes on without
-            self._warn(message_of(problem))
-            return NotAppended(failed, at)
+            unread = message_of(problem)
+            self._warn(unread)
+            return NotAppended(unread if has_moved else failed, at)  # its own append may have moved the head
         return NotAppended(failed, at, reading)
 
     def _send(self, send: Send) -> CallEnded:

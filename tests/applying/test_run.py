@@ -215,6 +215,24 @@ def test_an_intent_that_arrives_after_it_was_given_up_is_settled() -> None:
     assert (Verdict.FAILED, Status.GONE, []) == (applied.verdict, attempt.status, case.caller.sent)
 
 
+def test_own_append_whose_answer_was_lost_is_not_called_that_of_another_run() -> None:
+    """The repeated append conflicts with the first one; while the record cannot be read, that is what is told."""
+    case = Apply(wanting("a"))
+    case.store.declare_lost_answers(DOWN)
+    reads = []
+
+    def read_later() -> Any:
+        reads.append(1)
+        if len(reads) in (2, 3):
+            raise DOWN
+        return case.journal.read()
+
+    applied = carry_out(case.plan, case.reading, case.with_ports(read=read_later), Limits(backoff=(0.0,)))
+    assert len(reads) > 3
+    assert {message.name for message in applied.messages} == {"store-down"}
+    assert {result.detail for result in applied.results} == {DOWN.messages[0].what}
+
+
 @pytest.mark.parametrize("readable", [False, True])
 def test_what_an_intent_that_was_given_up_came_to_is_saved_where_it_cannot_be_recorded(readable: bool) -> None:
     """It was not sent, which nobody else knows; the intent may be in the record."""
