@@ -104,7 +104,8 @@ class Unexplained(Struct, frozen=True):
     """Notifications that prove nothing of the record. `where` is the URL or path that they arrived at.
 
     `ambiguous` are the addresses that they may belong to, if there are several. `unmanaged`: the URL is that of an
-    attempt which the record does not know, so somebody else has created it.
+    attempt which the record does not know, so somebody else has created it. `removed` is the attempt that delivered
+    the code there until its removal was confirmed, last of all.
     """
 
     code: str
@@ -113,6 +114,7 @@ class Unexplained(Struct, frozen=True):
     last: str
     ambiguous: tuple[Address, ...] = ()
     unmanaged: bool = False
+    removed: Attempt | None = None
 
 
 class View(StrEnum):

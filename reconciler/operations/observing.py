@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,13 +12,16 @@ from reconciler.notifications.captured import read_captured
 from reconciler.planning.evidence import Sighting, match
 from reconciler.planning.reasons import who
 from reconciler.record.facts import Received
+from reconciler.record.fold import LATE_DELIVERY, repeated_until
 from reconciler.record.statements import Observe
+from reconciler.reports.words import counted
 from reconciler.values import stamp
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from reconciler.model.record import Record
+    from reconciler.errors import Step
+    from reconciler.model.record import Attempt, Record
     from reconciler.model.status import Unexplained
     from reconciler.notifications.captured import Captured
     from reconciler.operations.project import Project
@@ -29,8 +33,8 @@ _AHEAD = 300.0
 def observed(project: Project, file: str) -> Observe:
     """Return the statement that records what a capture file (`-`: standard input) tells. Raises ReconcilerError.
 
-    Warnings tell which notifications match nothing, and which were left out: unverified, without a code, or from the
-    future.
+    Messages tell which notifications match nothing in force, which were left out (unverified, without a code, or from
+    the future), and what the others tell of attempts that were unknown, or taken for not created or removed.
     """
     record = project.journal.read().record
     latest, left_out = stamp(project.now() + _AHEAD), dict.fromkeys(_REASONS, 0)
@@ -52,8 +56,7 @@ def observed(project: Project, file: str) -> Observe:
         for found in matches.observed
     )
     ignored = [Message(name, f"{count} ignored: {_REASONS[name]}", file) for name, count in left_out.items() if count]
-    overruled = _overruled(record, {normal_url(fact.url) for fact in facts})
-    return Observe(facts, (*ignored, *map(_unexplained, matches.unexplained), *overruled))
+    return Observe(facts, (*ignored, *map(_unexplained, matches.unexplained), *_learned(record, facts, project.now())))
 
 
 _REASONS = {
@@ -71,16 +74,46 @@ def _is_trusted(project: Project, notification: Captured) -> bool:
     return notification.verified is not False
 
 
-def _overruled(record: Record, urls: set[str]) -> Iterator[Message]:
-    """Yield a message for each attempt said to be not created whose own URL has received a notification."""
+def _learned(record: Record, facts: Iterable[Received], now: float) -> Iterator[Message]:
+    """Yield what notifications tell of each attempt at whose own URL they arrived, if that is news."""
+    by_url: dict[str, list[Received]] = {}
+    for fact in facts:
+        by_url.setdefault(normal_url(fact.url), []).append(fact)
     for attempt in record.attempts.values():
-        if attempt.absent and attempt.own_url and not attempt.received and normal_url(attempt.url) in urls:
+        heard = by_url.get(normal_url(attempt.url), ()) if attempt.own_url else ()
+        late = max((fact.last for fact in heard if fact.code not in attempt.codes), default="")
+        if heard and attempt.absent and not attempt.received:
             what = f"{who(attempt.absent.by)} said at {attempt.absent.at} that attempt {attempt.id} was not created"
-            yield Message("not-created-overruled", f"{what}; a notification proves that it was", attempt.address)
+            what = f"{what}; a notification proves that it was"
+            yield Message("not-created-overruled", what, attempt.address, _ask_for_secret(attempt, now))
+        elif heard and attempt.unresolved:
+            what = f"attempt {attempt.id}, whose outcome was unknown, was created: a notification proves it"
+            yield Message("unknown-proven", what, attempt.address, _ask_for_secret(attempt, now))
+        if attempt.removed and attempt.removed_codes and late > repeated_until(attempt.removed.at):
+            what = f"attempt {attempt.id} is in force again: it delivered at {late}, after its confirmed removal"
+            yield Message("revived", what, attempt.address)
+        elif attempt.removed and attempt.removed_codes and late >= attempt.removed.at:
+            what = f"{_repeated(attempt, attempt.removed.at, late)}; a later one puts it in force again"
+            yield Message("notification-repeated", what, attempt.address)
+
+
+def _ask_for_secret(attempt: Attempt, now: float) -> tuple[Step, ...]:
+    """Return how to get the secret of a create whose answer was lost; nothing if it is to be removed anyway."""
+    if attempt.responses or attempt.secrets or attempt.superseded_by or attempt.in_flight(now):
+        return ()
+    lost = "its response, with the secret, was lost: ask the operator for it, then run"
+    return (step(lost, "reconciler", "secret", "set", attempt.address, "--attempt", attempt.id),)
+
+
+def _repeated(attempt: Attempt, removed: str, at: str) -> str:
+    """Return that a notification may be a delivery repeated from before a removal."""
+    start, end = (datetime.fromisoformat(text).astimezone(UTC) for text in (removed, at))
+    late = f"arrived {(end - start).seconds} s after the removal of attempt {attempt.id} was confirmed"
+    return f"{late} (deliveries are repeated for {LATE_DELIVERY.seconds} s)"
 
 
 def _unexplained(found: Unexplained) -> Message:
-    last = f"{found.code} received {found.count} times, last {found.last}"
+    last = f"{found.code} received {counted(found.count, 'time')}, last {found.last}"
     if found.ambiguous:
         return Message(
             "notification-ambiguous",
@@ -94,4 +127,17 @@ def _unexplained(found: Unexplained) -> Message:
             "or record that it exists", "reconciler", "state", "import", "ADDRESS", "--url", "URL", "--attempt", "ID"
         )
         return Message("notification-unmanaged", what, found.where, (recover, exists))
+    if found.removed is not None and found.removed.removed is not None:
+        return _after_removal(found, last, found.removed, found.removed.removed.at)
     return Message("notification-unexplained", f"{last}: no recorded subscription matches it", found.where)
+
+
+def _after_removal(found: Unexplained, last: str, attempt: Attempt, removed: str) -> Message:
+    """Return which removed attempt notifications were sent by, and what to do if it exists all the same."""
+    what = f"{last}: matches attempt {attempt.id} of {attempt.address}, recorded as removed at {removed}"
+    if found.last > repeated_until(removed):
+        resolve = ("reconciler", "state", "resolve", attempt.address, "--created", "--attempt", attempt.id, "--force")
+        return Message("notification-after-removal", what, found.where, (step("if it still exists, run", *resolve),))
+    if found.last >= removed:
+        what = f"{last}: {_repeated(attempt, removed, found.last)}"
+    return Message("notification-repeated", what, found.where)

@@ -58,7 +58,7 @@ def match(desired: Desired, record: Record, sightings: Iterable[Sighting]) -> Ma
     """Match notifications with everything that delivers, or may, and with each URL that belongs to one attempt."""
     deliveries = _Deliveries(desired, record)
     times: dict[tuple[str, str, str], list[str]] = {}
-    rest: dict[tuple[str, str], tuple[list[str], list[Attempt], bool]] = {}
+    rest: dict[tuple[str, str], tuple[list[str], list[Attempt], bool, Attempt | None]] = {}
     for sighting in sightings:
         matching = deliveries.matching(sighting)
         keys = {(attempt.service, normal_url(attempt.url)) for attempt in matching}
@@ -67,11 +67,12 @@ def match(desired: Desired, record: Record, sightings: Iterable[Sighting]) -> Ma
         else:
             where = sighting.url or sighting.path
             unmanaged = not matching and deliveries.is_like_an_attempt(where)
-            rest.setdefault((sighting.code, where), ([], matching, unmanaged))[0].append(sighting.at)
+            removed = None if matching else deliveries.removed(sighting)
+            rest.setdefault((sighting.code, where), ([], matching, unmanaged, removed))[0].append(sighting.at)
     observed = (Observed(*key, min(received), max(received)) for key, received in sorted(times.items()))
     unexplained = (
-        Unexplained(code, where, len(received), max(received), _addresses(matching), unmanaged)
-        for (code, where), (received, matching, unmanaged) in sorted(rest.items())
+        Unexplained(code, where, len(received), max(received), _addresses(matching), unmanaged, removed)
+        for (code, where), (received, matching, unmanaged, removed) in sorted(rest.items(), key=lambda found: found[0])
     )
     return Matches(tuple(found for found in observed if not _is_known(record, found)), tuple(unexplained))
 
@@ -114,6 +115,7 @@ class _Deliveries:
     def __init__(self, desired: Desired, record: Record) -> None:
         self._by_url: dict[tuple[str, str], list[Attempt]] = {}
         self._by_path: dict[tuple[str, str], list[Attempt]] = {}
+        self._removed: dict[tuple[str, str], Attempt] = {}
         self._urls: set[str] = set()
         self._templates = {subscription.template for subscription in desired.subscriptions.values()}
         for attempt in record.attempts.values():
@@ -124,6 +126,9 @@ class _Deliveries:
                 for code in ("",) if attempt.own_url else attempt.codes:
                     self._by_url.setdefault((code, url), []).append(attempt)
                     self._by_path.setdefault((code, path), []).append(attempt)
+            for code in () if attempt.own_url else attempt.removed_codes:
+                for key in ((code, url), (code, path)):
+                    self._removed[key] = max(attempt, self._removed.get(key, attempt), key=_removed_at)
         templates = {template for template in self._templates if has_attempt(template)}
         self._patterns = {normal_url(template) for template in templates} | {_path(template) for template in templates}
 
@@ -136,6 +141,11 @@ class _Deliveries:
         index, key = (self._by_url, url) if url in self._urls else (self._by_path, sighting.path)
         return [*index.get(("", key), ()), *index.get((sighting.code, key), ())]
 
+    def removed(self, sighting: Sighting) -> Attempt | None:
+        """Return the attempt that delivered such a notification until its removal was confirmed, last of all."""
+        url = _normal(sighting.url)
+        return self._removed.get((sighting.code, url if url in self._urls else sighting.path))
+
     def is_like_an_attempt(self, where: str) -> bool:
         """True if a URL or path is a known template with some id in place of `{attempt}`."""
         text = where if where.startswith("/") else _normal(where)
@@ -145,6 +155,10 @@ class _Deliveries:
             for text in texts
             for match in _ID.finditer(text)
         )
+
+
+def _removed_at(attempt: Attempt) -> str:
+    return attempt.removed.at if attempt.removed else ""
 
 
 def _normal(url: str | None) -> str:

@@ -317,7 +317,7 @@ def _removal(group: _Group, what: What, heard: Mapping[str, str]) -> tuple[set[s
     staying = set(what.codes).difference(ended)
     last = max((at for code, at in heard.items() if code not in staying), default="")
     disproved = {found for fact in group.exists for found in fact.disproves}
-    disproved |= {found for found, fact in group.confirmed.items() if last > _later(fact.at)}
+    disproved |= {found for found, fact in group.confirmed.items() if last > repeated_until(fact.at)}
     taken_back = {request for fact in group.cancels for request in fact.requests}
     requests = {found: fact for found, fact in group.requests.items() if found not in taken_back}
     asked = {found: {code for code in fact.codes if fact.at > ended.get(code, "")} for found, fact in requests.items()}
@@ -333,7 +333,7 @@ def _removal(group: _Group, what: What, heard: Mapping[str, str]) -> tuple[set[s
             "removed": Said(said.at, said.by) if said else None,
             "removed_codes": tuple(sorted(gone)),
             "confirmations": tuple(sorted(group.confirmed)),
-            "revived": any(last > _later(fact.at) for fact in confirmed),
+            "revived": any(last > repeated_until(fact.at) for fact in confirmed),
             "requests": tuple(sorted(found for found, left in asked.items() if left)),
             "requested_codes": tuple(code for code in codes if code in requested),
             "requested": max((fact.at for fact in open_requests), default=""),
@@ -367,8 +367,8 @@ def _earliest(fact: Fact) -> tuple[str, list[tuple[str, str]]]:
     return fact.at, sorted(fact.by.items())
 
 
-def _later(at: str) -> str:
-    """Return the time at which a delivery can no longer be a retry of one from before `at`."""
+def repeated_until(at: str) -> str:
+    """Return the time after which a delivery can no longer be a retry of one from before `at`."""
     try:
         late = datetime.fromisoformat(at) + LATE_DELIVERY
     except (ValueError, OverflowError):  # a record may say anything

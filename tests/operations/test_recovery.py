@@ -1,27 +1,24 @@
-"""What could not be appended is saved and recovered; histories are united; notifications and the log are read."""
+"""What could not be appended is saved and recovered; histories are united; the log is read."""
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.memory_project import EU, NOW, URL, MemoryProject, created, desired_of, unknown
+from support.memory_project import EU, NOW, URL, MemoryProject, created, unknown
 from support.memory_record import AT, RECORD, MemoryStore, record_of
 
 from reconciler.errors import RecordDamaged, Refused, SelectionError, SettingsError
-from reconciler.model.desired import Verification
 from reconciler.model.record import Status
 from reconciler.operations.history import attempts_json, history, show, verify
-from reconciler.operations.observing import observed
 from reconciler.operations.recovery_file import recovered, save, unrecovered
 from reconciler.operations.statements import prepare
 from reconciler.record.chain import link, parse
 from reconciler.record.facts import Begun, Closed, Completed, LossOpened, RemovalRequested, Renamed
 from reconciler.record.statement_rows import IN_FLIGHT_AFTER_LOSS
-from reconciler.record.statements import CancelRemoval, Complete, Recover, Resolve
+from reconciler.record.statements import CancelRemoval, Complete, Recover
 from reconciler.values import stamp
 
 if TYPE_CHECKING:
@@ -201,90 +198,6 @@ class TestRecover:
                 project.say(Complete())
             assert not project.plan_opens()
             assert not project.record_at().contains(lost)
-
-
-class TestObserve:
-    """Notifications are evidence."""
-
-    def capture(self, path: Path, *lines: dict[str, object]) -> str:
-        """Write a capture file."""
-        file = path / "captured.jsonl"
-        file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        return str(file)
-
-    def test_notification_proves_an_attempt(self, tmp_path: Path) -> None:
-        """An unknown attempt with its own URL becomes live; the file observed again adds nothing."""
-        url = URL.format(ID)
-        project = project_with(*unknown(ID, OFFERS, url=url, template=URL.format("{attempt}")))
-        file = self.capture(tmp_path, {"at": stamp(NOW), "url": url, "code": "ONB10001"})
-        assert project.say(observed(project, file)).facts
-        assert project.record_at().attempts[ID].status is Status.LIVE
-        assert project.say(observed(project, file)).facts == ()
-
-    def test_wrong_word_is_overruled_by_name(self, tmp_path: Path) -> None:
-        """Whoever said that it was not created is named, once."""
-        url = URL.format(ID)
-        project = project_with(*unknown(ID, OFFERS, url=url, template=URL.format("{attempt}")))
-        project.say(Resolve(OFFERS, created=False))
-        file = self.capture(tmp_path, {"at": stamp(NOW), "url": url, "code": "ONB10001"})
-        (notice,) = observed(project, file).notices
-        assert (notice.name, notice.where) == ("not-created-overruled", OFFERS)
-        assert notice.what.startswith(f"somebody said at {stamp(NOW)} that attempt {ID} was not created")
-        project.say(observed(project, file))
-        assert project.record_at().attempts[ID].status is Status.LIVE
-        assert observed(project, file).notices == ()
-
-    @pytest.mark.parametrize(("verified", "status"), [(None, "unknown"), (False, "unknown"), (True, "live")])
-    def test_forged_notification_proves_nothing(self, tmp_path: Path, verified: object, status: str) -> None:
-        """Where verification is enforced, an unsigned notification at its own URL settles no unknown create."""
-        url = URL.format(ID)
-        project = project_with(*unknown(ID, OFFERS, url=url, template=URL.format("{attempt}")))
-        enforced = desired_of(verification=Verification("X-Signature", "hmac-sha256"))
-        project.__dict__["desired"] = enforced
-        project.say(
-            observed(
-                project,
-                self.capture(tmp_path, {"at": stamp(NOW), "url": url, "code": "ONB10001", "verified": verified}),
-            )
-        )
-        assert project.record_at().attempts[ID].status == status
-
-    @pytest.mark.parametrize(("seconds", "is_taken"), [(-1e6, True), (0, True), (60, True), (290, True), (600, False)])
-    def test_clocks_that_differ(self, tmp_path: Path, seconds: float, is_taken: bool) -> None:
-        """Some minutes are allowed between the clock of the receiver and that of this machine."""
-        project = project_with(*unknown(ID, OFFERS, url=URL.format(ID), template=URL.format("{attempt}")))
-        file = self.capture(tmp_path, {"at": stamp(NOW + seconds), "url": URL.format(ID), "code": "ONB10001"})
-        said = observed(project, file)
-        assert (is_taken, is_taken) == (len(said.received) == 1, said.notices == ())
-
-    def test_what_is_left_out_is_told(self, tmp_path: Path) -> None:
-        """Without a valid signature, without a code, from the future, unmanaged or unexplained: each is told."""
-        project = project_with(*created(ID, OFFERS, url=URL.format(ID), template=URL.format("{attempt}")))
-        file = self.capture(
-            tmp_path,
-            {"at": stamp(NOW), "url": URL.format(ID), "code": "ONB10001", "verified": False},
-            {"at": stamp(NOW), "url": URL.format(ID), "body": "{}"},
-            {"at": stamp(NOW + 999), "url": URL.format(ID), "code": "ONB10001"},
-            {"at": stamp(NOW), "url": URL.format("f" * 32), "code": "ONB10001"},
-            {"at": stamp(NOW), "url": "https://elsewhere.example/x", "code": "ONB10001"},
-        )
-        assert {message.name for message in prepare(project, observed(project, file)).shown} == {
-            "notification-unverified",
-            "notification-without-code",
-            "notification-from-future",
-            "notification-unmanaged",
-            "notification-unexplained",
-        }
-
-    def test_enforced_verification_takes_verified_ones_only(self, tmp_path: Path) -> None:
-        """With `verification.enforce`, what was not checked counts no more than what was found wrong."""
-        project = project_with(*created("a", OFFERS))
-        file = self.capture(tmp_path, {"at": stamp(NOW), "url": URL.format("offers"), "code": "ONB10001"})
-        project.__dict__["desired"] = desired_of(verification=Verification("X-Signature", "hmac-sha256"))
-        assert observed(project, file).received == ()
-        lax = Verification("X-Signature", "hmac-sha256", enforce=False)
-        project.__dict__["desired"] = desired_of(verification=lax)
-        assert len(observed(project, file).received) == 1
 
 
 class TestShow:

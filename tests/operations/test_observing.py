@@ -1,0 +1,178 @@
+"""Notifications as evidence: what `state observe` appends, and what it tells a person."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pytest
+from support.memory_project import EU, NOW, URL, MemoryProject, created, desired_of, unknown
+from support.memory_record import MemoryStore, record_of
+
+from reconciler.model.desired import Verification
+from reconciler.model.record import Status
+from reconciler.operations.observing import observed
+from reconciler.operations.statements import prepare
+from reconciler.record.statements import ConfirmRemoval, Resolve
+from reconciler.values import stamp
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from reconciler.record.facts import AnyFact
+
+OFFERS = f"{EU}/offers"
+ID = "0123456789abcdef0123456789abcdef"
+
+
+def project_with(*facts: AnyFact) -> MemoryProject:
+    """Return a project whose record says these facts."""
+    project = MemoryProject({"memory:a": MemoryStore(record_of(*facts))})
+    project.journal.read()
+    return project
+
+
+def capture(path: Path, *lines: dict[str, object]) -> str:
+    """Write a capture file."""
+    file = path / "captured.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(file)
+
+
+def test_notification_proves_an_attempt(tmp_path: Path) -> None:
+    """An unknown attempt with its own URL becomes live; the file observed again adds nothing."""
+    url = URL.format(ID)
+    project = project_with(*unknown(ID, OFFERS, url=url, template=URL.format("{attempt}")))
+    file = capture(tmp_path, {"at": stamp(NOW), "url": url, "code": "ONB10001"})
+    assert project.say(observed(project, file)).facts
+    assert project.record_at().attempts[ID].status is Status.LIVE
+    assert project.say(observed(project, file)).facts == ()
+
+
+def test_wrong_word_is_overruled_by_name(tmp_path: Path) -> None:
+    """Whoever said that it was not created is named, once."""
+    url = URL.format(ID)
+    project = project_with(*unknown(ID, OFFERS, url=url, template=URL.format("{attempt}")))
+    project.say(Resolve(OFFERS, created=False))
+    file = capture(tmp_path, {"at": stamp(NOW), "url": url, "code": "ONB10001"})
+    (notice,) = observed(project, file).notices
+    assert (notice.name, notice.where) == ("not-created-overruled", OFFERS)
+    assert notice.what.startswith(f"somebody said at {stamp(NOW)} that attempt {ID} was not created")
+    project.say(observed(project, file))
+    assert project.record_at().attempts[ID].status is Status.LIVE
+    assert observed(project, file).notices == ()
+
+
+def test_unknown_create_that_is_proven_is_told(tmp_path: Path) -> None:
+    """Its address, its attempt, and how to get the secret that was lost with its answer; once."""
+    url = URL.format(ID)
+    project = project_with(*unknown(ID, OFFERS, url=url, template=URL.format("{attempt}")))
+    file = capture(tmp_path, {"at": stamp(NOW), "url": url, "code": "ONB10001"})
+    (notice,) = observed(project, file).notices
+    assert (notice.name, notice.where) == ("unknown-proven", OFFERS)
+    assert ID in notice.what
+    assert [("reconciler", "secret", "set", OFFERS, "--attempt", ID)] == [step.command for step in notice.steps]
+    assert "with the secret, was lost" in notice.steps[0].text
+    project.say(observed(project, file))
+    assert observed(project, capture(tmp_path, {"at": stamp(NOW), "url": url, "code": "X"})).notices == ()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "name", "says"),
+    [
+        (20, "notification-repeated", "arrived 20 s after the removal of attempt {} was confirmed (deliveries are"),
+        (45, "notification-repeated", "repeated for 45 s); a later one puts it in force again"),
+        (46, "revived", "attempt {} is in force again: it delivered at"),
+        (-1, "", ""),
+    ],
+)
+def test_notification_after_a_removal(tmp_path: Path, seconds: int, name: str, says: str) -> None:
+    """It says whether it counts: for 45 seconds it may be a delivery that is repeated."""
+    url = URL.format(ID)
+    project = project_with(*created(ID, OFFERS, url=url, template=URL.format("{attempt}")))
+    project.say(ConfirmRemoval(OFFERS, (ID,)))
+    file = capture(tmp_path, {"at": stamp(NOW + seconds), "url": url, "code": "ONB10001"})
+    notices = observed(project, file).notices
+    assert [name] * bool(name) == [notice.name for notice in notices]
+    assert all(says.format(ID) in notice.what for notice in notices)
+    project.say(observed(project, file))
+    status = Status.LIVE if name == "revived" else Status.GONE
+    assert project.record_at().attempts[ID].status is status
+
+
+@pytest.mark.parametrize("where", ["url", "path"])
+@pytest.mark.parametrize(
+    ("seconds", "name"),
+    [(-1, "notification-repeated"), (45, "notification-repeated"), (46, "notification-after-removal")],
+)
+def test_notification_at_a_shared_url_after_a_removal(tmp_path: Path, seconds: int, name: str, where: str) -> None:
+    """Where the URL proves no attempt, it names the one that was removed, and the command if it still exists."""
+    url = URL.format("offers")
+    project = project_with(*created(ID, OFFERS, url=url))
+    project.say(ConfirmRemoval(OFFERS, (ID,)))
+    place = {"url": url} if where == "url" else {"path": urlsplit(url).path}
+    file = capture(tmp_path, {"at": stamp(NOW + seconds), **place, "code": "ONB10001"})
+    (notice,) = observed(project, file).notices
+    assert (notice.name, ID in notice.what) == (name, True)
+    assert notice.what.startswith("ONB10001 received 1 time, last ")
+    commands = [step.command for step in notice.steps]
+    resolve = ("reconciler", "state", "resolve", OFFERS, "--created", "--attempt", ID, "--force")
+    assert [resolve] * (name == "notification-after-removal") == commands
+
+
+@pytest.mark.parametrize(("verified", "status"), [(None, "unknown"), (False, "unknown"), (True, "live")])
+def test_forged_notification_proves_nothing(tmp_path: Path, verified: object, status: str) -> None:
+    """Where verification is enforced, an unsigned notification at its own URL settles no unknown create."""
+    url = URL.format(ID)
+    project = project_with(*unknown(ID, OFFERS, url=url, template=URL.format("{attempt}")))
+    enforced = desired_of(verification=Verification("X-Signature", "hmac-sha256"))
+    project.__dict__["desired"] = enforced
+    project.say(
+        observed(
+            project,
+            capture(tmp_path, {"at": stamp(NOW), "url": url, "code": "ONB10001", "verified": verified}),
+        )
+    )
+    assert project.record_at().attempts[ID].status == status
+
+
+@pytest.mark.parametrize(("seconds", "is_taken"), [(-1e6, True), (0, True), (60, True), (290, True), (600, False)])
+def test_clocks_that_differ(tmp_path: Path, seconds: float, is_taken: bool) -> None:
+    """Some minutes are allowed between the clock of the receiver and that of this machine."""
+    project = project_with(*unknown(ID, OFFERS, url=URL.format(ID), template=URL.format("{attempt}")))
+    file = capture(tmp_path, {"at": stamp(NOW + seconds), "url": URL.format(ID), "code": "ONB10001"})
+    said = observed(project, file)
+    assert is_taken == (len(said.received) == 1)
+    assert ["unknown-proven" if is_taken else "notification-from-future"] == [notice.name for notice in said.notices]
+
+
+def test_what_is_left_out_is_told(tmp_path: Path) -> None:
+    """Without a valid signature, without a code, from the future, unmanaged or unexplained: each is told."""
+    project = project_with(*created(ID, OFFERS, url=URL.format(ID), template=URL.format("{attempt}")))
+    file = capture(
+        tmp_path,
+        {"at": stamp(NOW), "url": URL.format(ID), "code": "ONB10001", "verified": False},
+        {"at": stamp(NOW), "url": URL.format(ID), "body": "{}"},
+        {"at": stamp(NOW + 999), "url": URL.format(ID), "code": "ONB10001"},
+        {"at": stamp(NOW), "url": URL.format("f" * 32), "code": "ONB10001"},
+        {"at": stamp(NOW), "url": "https://elsewhere.example/x", "code": "ONB10001"},
+    )
+    assert {message.name for message in prepare(project, observed(project, file)).shown} == {
+        "notification-unverified",
+        "notification-without-code",
+        "notification-from-future",
+        "notification-unmanaged",
+        "notification-unexplained",
+    }
+
+
+def test_enforced_verification_takes_verified_ones_only(tmp_path: Path) -> None:
+    """With `verification.enforce`, what was not checked counts no more than what was found wrong."""
+    project = project_with(*created("a", OFFERS))
+    file = capture(tmp_path, {"at": stamp(NOW), "url": URL.format("offers"), "code": "ONB10001"})
+    project.__dict__["desired"] = desired_of(verification=Verification("X-Signature", "hmac-sha256"))
+    assert observed(project, file).received == ()
+    lax = Verification("X-Signature", "hmac-sha256", enforce=False)
+    project.__dict__["desired"] = desired_of(verification=lax)
+    assert len(observed(project, file).received) == 1
