@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Message, Step, step
+from reconciler.model.record import Status
 from reconciler.model.url import is_sandbox
 from reconciler.planning.evidence import received
 from reconciler.record.gates import settling
@@ -205,6 +206,7 @@ def _gone(attempt: Attempt, codes: Sequence[str], *, is_staying: bool = False) -
     options = [word for code in codes for word in ("--code", code)] if tuple(codes) != attempt.codes else []
     if not is_staying and set(codes) <= set(attempt.requested_codes):
         confirm = _removal("confirm", attempt.address, attempt.id)
+        options = options if attempt.status is Status.LIVE else []  # else the operator is to remove the whole of it
         return (step("after the operator has removed it, run", *confirm, *options),)
     return (step("to have it removed first, run", *_removal("request", attempt.address, attempt.id), *options),)
 

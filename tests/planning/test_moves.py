@@ -78,6 +78,15 @@ def test_move_code_between_desired_wait(scene: Scene) -> None:
     assert [("new", Action.CREATE)] == actions(scene.changes())
 
 
+def test_move_of_fewer_codes_wait(scene: Scene) -> None:
+    """`wait`: the operator is asked for the whole subscription, so the whole of it is what is to be confirmed."""
+    scene.set_mode(Replace.WAIT)
+    held = scene.hold("old", "ONB10001 ONB10002", hooks("old"))
+    scene.want("new", "ONB10001", hooks("new"))
+    scene.apply()
+    assert [f"reconciler removal confirm europe/staging/old --attempt {held}"] == commands(scene.change())
+
+
 def test_swap_codes_wait(scene: Scene) -> None:
     """Codes change places, `wait`: whoever does what is named gets there, and no route is created twice."""
     scene.set_mode(Replace.WAIT)
