@@ -119,7 +119,7 @@ def _located(
 
 def _unrecorded(wanted: _Wanted, statement: Import, record: Record) -> tuple[tuple[str, ...], Message | None]:
     """Return the codes of it that are not recorded, and why others, or all, cannot be imported."""
-    known = record.attempts.get(wanted.attempt)
+    known = record.attempts.get(wanted.attempt) or _gone_from(wanted, record)
     if known is not None and not known.in_force:
         return (), _recorded_as_gone(known)
     if known is not None:
@@ -148,6 +148,13 @@ def _unrecorded(wanted: _Wanted, statement: Import, record: Record) -> tuple[tup
         what = f"recorded with {others[-1].url}, but config/ has {wanted.template}"
         return (), Message("recorded-otherwise", what, wanted.address, (step("if both exist, run", *import_words),))
     return codes, None
+
+
+def _gone_from(wanted: _Wanted, record: Record) -> Attempt | None:
+    """Return the attempt whose own URL is meant, if no id is named and it is taken for gone."""
+    url = "" if wanted.attempt else normal_url(wanted.url)
+    gone = (attempt for attempt in record.attempts.values() if attempt.own_url and attempt.status is Status.GONE)
+    return next((attempt for attempt in gone if normal_url(attempt.url) == url), None)
 
 
 def _holders(wanted: _Wanted, record: Record) -> dict[str, Attempt]:

@@ -237,6 +237,16 @@ class TestImport:
         project.say(ConfirmRemoval(OFFERS, attempts=(ID,)))
         assert status(project, ID) is Status.GONE
 
+    def test_own_url_of_before_names_its_attempt(self) -> None:
+        """What was wrongly said not to be created is put back, though config/ has another URL by now; not beside it."""
+        url = f"https://hooks.example/old/{ID}"
+        facts = unknown(ID, OFFERS, url=url, template="https://hooks.example/old/{attempt}")
+        project = project_with(*facts, desired=desired_of({OFFERS: (("ONB10001",), OWN)}))
+        project.say(Resolve(OFFERS, created=False, attempts=(ID,)))
+        assert steps(project, Import(OFFERS, url=url)) == [
+            f"reconciler state resolve {OFFERS} --created --attempt {ID} --force"
+        ]
+
     @pytest.mark.parametrize("template", [URL.format("offers"), OWN])
     def test_another_one_is_named_by_an_id(self, template: str) -> None:
         """A subscription beside the recorded one is recorded by an id, and delivered twice from then on, said once."""
