@@ -48,7 +48,7 @@ class People:
         new = []
         for found in reading.commands(ran):
             self.named.add(found.shape)
-            if found.words[0] not in _UNUSED:
+            if found.words[0] not in _UNUSED and found.words[:2] != ("state", "observe"):
                 new.append(self._known(machine, found))
         self.pool += new
         self.pool = self.pool[-60:]
