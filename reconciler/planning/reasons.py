@@ -91,6 +91,14 @@ def cancel_removal(address: Address, attempt: Attempt) -> Message:
     )
 
 
+def sent_again_later(attempt: Attempt, after: float, now: float) -> Message:
+    """Return that nobody has to resolve an unknown create: an apply after that time sends it again."""
+    known = "its call may be in flight; if it has no outcome," if attempt.in_flight(now) else "outcome unknown;"
+    what = f"{known} after {stamp(after)} the next apply sends it again (unknown: retry): nothing to do"
+    what = f"{what} (create started {attempt.since} by {who(attempt.by)})"
+    return Message("sent-again-later", what, attempt.address, settling(attempt)[2:])
+
+
 def unresolved(attempt: Attempt, record: Record, now: float) -> Message:
     """Return what is unknown about a create, since when and by whom, and how to resolve it once its call is settled."""
     started = f"create started {attempt.since} by {who(attempt.by)}"

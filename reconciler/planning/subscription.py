@@ -82,16 +82,19 @@ def changes_of(case: Case) -> list[Change]:
     if case.after is not None and all(_may_retry(case, attempt) for attempt in blocking):
         changes = _settled(replace(case, retried=tuple(blocking)))
         if any(change.action is Action.RETRY for change in changes):
-            return changes
+            after = max(attempt.settled_by for attempt in blocking)
+            if case.now >= after:
+                return changes
+            why = (reasons.sent_again_later(attempt, after, case.now) for attempt in blocking)
+            return [_unresolved(case, blocking, why)]
     return [_unresolved(case, blocking, (reasons.unresolved(attempt, case.record, case.now) for attempt in blocking))]
 
 
 def _may_retry(case: Case, attempt: Attempt) -> bool:
-    """True if an unknown create may be sent again. Under `replace: wait`, never beside another URL."""
+    """True if an unknown create may be sent again once settled. Under `replace: wait`, never beside another URL."""
     return (
         case.target.unknown is Unknown.RETRY
         and attempt.own_url
-        and attempt.settled(case.now)
         and attempt.retries < RETRIES
         and (case.target.replace is Replace.OVERLAP or attempt.is_at(case.after.template if case.after else ""))
     )

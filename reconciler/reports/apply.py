@@ -121,16 +121,34 @@ def _problems(applied: Applied) -> Iterator[Message]:
 
 
 def unresolved_message(attempt: Attempt, plan: Plan | None = None) -> Message:
-    """Return what is not known of an attempt, and the two ways to settle it, if the plan says that one is accepted."""
+    """Return what is not known of an attempt, and the two ways to settle it, if the plan says that one is accepted.
+
+    Of one that an apply sends again by itself it says so instead.
+    """
+    if plan is not None and (again := _sent_again(attempt, plan)):
+        return again
     what = "outcome unknown; do not create the subscription by other means; check with the operator"
     steps = settling(attempt) if plan is None or plan.takes_statements else ()
     return Message("outcome-unknown", what, attempt.address, steps)
 
 
+def _sent_again(attempt: Attempt, plan: Plan) -> Message | None:
+    """Return the message of an unknown create that an apply sends again, None if a person must settle it."""
+    for change in plan.changes:
+        if change.action is Action.RETRY and attempt.id in change.concerns:
+            what = "outcome unknown; the next apply sends it again (unknown: retry): nothing to do"
+            return Message("sent-again-later", what, attempt.address)
+        if attempt.id in [blocking.id for blocking in change.blocking] and change.address == attempt.address:
+            return next((reason for reason in change.reasons if reason.name == "sent-again-later"), None)
+    return None
+
+
 def _letters(applied: Applied) -> Iterator[Letter]:
     yield from letters_by_target(applied.restored, Purpose.KEEP)
     yield from letters_by_target(applied.removal, Purpose.DELETE)
-    yield from letters_by_target(applied.unresolved, Purpose.ASK)
+    left = applied.left
+    asked = [attempt for attempt in applied.unresolved if left is None or not _sent_again(attempt, left)]
+    yield from letters_by_target(asked, Purpose.ASK)
 
 
 def _left(applied: Applied) -> Sequence[str]:

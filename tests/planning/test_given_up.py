@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from support.scene import EUROPE, Scene, actions, hooks, names, target, warned
+from support.scene import EUROPE, Scene, actions, commands, hooks, names, target, warned
 
 from reconciler.model.desired import Overlap, Unknown
 from reconciler.model.outcome import Outcome
-from reconciler.model.plan import Action, Block
+from reconciler.model.plan import Action, Applied, Block, Verdict
 from reconciler.model.record import Status
+from reconciler.planning.subscription import RETRIES
+from reconciler.reports.apply import apply_document
 from reconciler.reports.json import status_json
 from reconciler.reports.status import status_document
 from reconciler.reports.terminal import render
+from reconciler.values import stamp
 
 OWN, NEW = hooks("{attempt}"), hooks("new/{attempt}")
 
@@ -158,5 +161,42 @@ def test_ways_to_settle(url: str) -> None:
     scene = Scene()
     scene.want("offers", "ONB10001", url)
     scene.lose("offers", "ONB10001", url)
-    commands = [step.command[2] for reason in scene.change().reasons for step in reason.steps]
-    assert commands == ["resolve", "resolve", *(["observe"] if url == OWN else [])]
+    words = [step.command[2] for reason in scene.change().reasons for step in reason.steps]
+    assert words == ["resolve", "resolve", *(["observe"] if url == OWN else [])]
+
+
+@pytest.mark.parametrize("has_answer", [True, False])
+def test_nothing_to_do_before_it_is_sent_again(has_answer: bool) -> None:
+    """Until its call is settled nobody is told to resolve it by hand: a later apply sends it again."""
+    scene = Scene({EUROPE: target(overlap=Overlap.ALLOW, unknown=Unknown.RETRY)})
+    scene.want("offers", "ONB10001", OWN)
+    attempt = scene.begin("offers", "ONB10001", OWN)
+    if has_answer:
+        scene.hear(attempt, Outcome.UNKNOWN)
+    planned = scene.plan(now=scene.now)
+    (change,) = planned.changes
+    assert change.block is (Block.UNRESOLVED if has_answer else Block.IN_FLIGHT)
+    (message,) = change.reasons
+    later = f"after {stamp(scene.attempt(attempt).settled_by)} the next apply sends it again (unknown: retry)"
+    assert (later in message.what, "operator" in message.what) == (True, False)
+    assert ["reconciler state observe FILE"] == commands(change)
+    left = Applied((), Verdict.UNRESOLVED, unresolved=(scene.attempt(attempt),), left=planned)
+    said = render(apply_document(left))
+    assert (later in said, "state resolve" in said, "Ask the operator" in said) == (True, False, False)
+    left = Applied((), Verdict.UNRESOLVED, unresolved=(scene.attempt(attempt),), left=scene.plan())
+    for said in (render(apply_document(left)), render(status_document(scene.status()))):
+        assert "the next apply sends it again (unknown: retry)" in said
+        assert "state resolve" not in said
+
+
+def test_last_retry_is_resolved_by_a_person() -> None:
+    """Once it was sent four times, nobody is told to wait for another."""
+    scene = Scene({EUROPE: target(overlap=Overlap.ALLOW, unknown=Unknown.RETRY)})
+    scene.want("offers", "ONB10001", OWN)
+    scene.lose("offers", "ONB10001", OWN)
+    for _ in range(RETRIES):
+        scene.apply(become=lambda _: Outcome.UNKNOWN)
+        scene.now = max(attempt.settled_by for attempt in scene.attempts)
+    assert ["reconciler state resolve", "reconciler state resolve", "reconciler state observe"] == [
+        " ".join(command.split()[:3]) for command in commands(scene.change())
+    ]
