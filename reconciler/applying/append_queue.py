@@ -1,4 +1,4 @@
-"""The facts that are still to be appended: pending ones, and drafts of changes.
+"""The facts still to be appended: pending ones, and drafts of changes.
 
 One append is in flight at a time; what arises meanwhile goes out together in the next (group commit). So that calls
 which end shortly after one another share an append, a pending fact may wait for as long as the last append took: with
@@ -35,7 +35,7 @@ _NAMED = 3  # facts that a note names
 
 
 class AppendEnd(Enum):
-    """The result of an append. MOVED: others appended first. REPLACED: what this run knew is missing from the record.
+    """The result of an append. MOVED: another run appended first. REPLACED: the record lacks entries this run read.
 
     RETRY: the same lines are appended again. FAILED: they are not.
     """
@@ -48,7 +48,7 @@ class AppendEnd(Enum):
 
 
 class Draft(Struct, frozen=True):
-    """The facts that carry out a change, if nothing has changed when they are appended; `attempt` if it sends."""
+    """The facts that carry out a change, if the head has not moved; `attempt` is the id if the change sends a call."""
 
     change: Change
     facts: tuple[ApplyFact, ...]
@@ -56,7 +56,7 @@ class Draft(Struct, frozen=True):
 
 
 class Batch(Struct, frozen=True):
-    """The content of one append: `pending` of the pending facts, and drafts. `number` counts the lines it leads to."""
+    """One append: the first `pending` of the pending facts, and drafts. `number` is the record's line count after it."""
 
     effect: Append
     pending: int
@@ -64,7 +64,7 @@ class Batch(Struct, frozen=True):
     number: int
 
     def is_in(self, reading: Reading) -> bool:
-        """True if the record holds it just where it was to be appended."""
+        """True if the record holds this batch at its intended position."""
         return len(reading.lines) >= self.number and reading.lines[self.number - 1].hash == self.effect.last
 
 
@@ -103,14 +103,14 @@ class AppendQueue:
 
     @property
     def busy(self) -> bool:
-        """True if something is still to be appended that has not failed for good."""
+        """True if something is still to be appended and has not failed for good."""
         return not self.abandoned and (self._batch is not None or self._has_new_pending)
 
     @property
     def to_save(self) -> list[ApplyFact]:
-        """The pending facts, after the intents of this run that they belong to: a record may have lost those.
+        """The pending facts, preceded by their intents from this run, which the record may have lost.
 
-        After the run has finished, they are those that could not be appended.
+        After the run has finished, these are the facts that could not be appended.
         """
         attempts = dict.fromkeys(fact.attempt for fact in self._pending if isinstance(fact, Answered))
         return [*(self._intents[attempt] for attempt in attempts if attempt in self._intents), *self._pending]
@@ -125,7 +125,7 @@ class AppendQueue:
         return min((at for at in (self._retry_at, self.give_up_at) if at is not None), default=None)
 
     def waits_for_batch(self, now: Instant) -> bool:
-        """True if what is pending may still wait for more, no longer than an append takes."""
+        """True if pending facts may still wait for more; they wait no longer than the last append took."""
         return self.idle and self._has_new_pending and now.steady < self._batch_due
 
     def add(self, facts: Iterable[ApplyFact], now: Instant) -> None:
@@ -135,7 +135,7 @@ class AppendQueue:
         self._pending += facts
 
     def next_append(self, drafts: Sequence[Draft], now: Instant) -> Append | None:
-        """Return the append to make now, None if there is none, or none yet. `drafts` are empty unless it is idle."""
+        """Return the append to make now, None if there is none yet. `drafts` are empty unless the queue is idle."""
         if self.abandoned:
             return None
         if self._batch is None:
@@ -150,7 +150,7 @@ class AppendQueue:
         return self._batch.effect
 
     def conclude(self, event: Appended | NotAppended, now: Instant) -> tuple[AppendEnd, Batch]:
-        """Return how the append in flight has ended, and what it carried."""
+        """Return how the append in flight ended, and its batch."""
         batch = self._batch
         assert batch is not None  # noqa: S101 - only an append in flight can end
         self.took = now.steady - self._started
@@ -171,7 +171,7 @@ class AppendQueue:
         return AppendEnd.MOVED if continues else AppendEnd.REPLACED, batch
 
     def abandon_overdue(self, now: Instant) -> Batch | None:
-        """Return the append that is not waited for any longer, if there is one."""
+        """Give up the append in flight if its time is over, and return its batch; None otherwise."""
         batch = self._batch
         if batch is None or self.give_up_at is None or now.steady < self.give_up_at:
             return None
@@ -213,7 +213,7 @@ class AppendQueue:
         return f"{', '.join(words[:_NAMED])}{more}{run}"
 
     def _durable(self, batch: Batch) -> Batch:
-        """Take the batch's own head, even if others have appended since: the next append will conflict."""
+        """Make the batch's last line the head, even if others have appended since: the next append then conflicts."""
         self._head, self._number = batch.effect.last, batch.number
         self._batch = None
         del self._pending[: batch.pending]
@@ -221,7 +221,7 @@ class AppendQueue:
         return batch
 
     def _accepts_nothing(self, reading: Reading) -> bool:
-        """True if outcomes cannot be appended: another record, a closed one, or conflicts without an end."""
+        """True if outcomes cannot be appended: the record is another one or closed, or there are too many conflicts."""
         if reading.record.id != self.reading.record.id:
             self.problem = Message("record-replaced", "another record has taken its place", reading.standing.place)
         elif reading.record.closed_to:
@@ -232,7 +232,7 @@ class AppendQueue:
         return True
 
     def _adopt(self, reading: Reading) -> None:
-        """Go on from a record that others have appended to."""
+        """Continue from a record that others have appended to."""
         new = [line.fact for line in reading.lines[self._number :]]
         self._pending = [fact for fact in self._pending if fact not in new]  # an append that failed may have arrived
         self._failed_pending = self._failures = 0
@@ -240,7 +240,7 @@ class AppendQueue:
         self._head, self._number = reading.record.head, len(reading.lines)
 
     def _failed(self, batch: Batch, now: Instant) -> AppendEnd:
-        """Retry the very same lines for a while: if the first try arrives after all, it is the same append."""
+        """Retry the same lines for a while: if the first try arrives after all, it is the same append."""
         backoff = self._context.limits.backoff
         self._failures += 1
         if self._failures <= len(backoff):
@@ -288,7 +288,7 @@ class WorkQueue:
     def take_send(self, target: TargetName) -> tuple[Change, list[Change]]:
         """Remove and return the next change that sends on a target, and the local ones to record with its intent.
 
-        Those are about the same address; recorded earlier, they would alter that change.
+        The local changes are of the same address; recorded earlier, they would alter the change that sends.
         """
         change = self.sends[target].popleft()
         if not self.sends[target]:
@@ -296,7 +296,7 @@ class WorkQueue:
         return change, self._ready(change.address) if change.address in self.local else []
 
     def take_local(self) -> list[Change]:
-        """Remove and return the local changes that can be made now, whose addresses have no create to come."""
+        """Remove and return the local changes that can be made now: those at addresses without a create to come."""
         return [
             change for address in [*self.local] if address not in self._unfinished for change in self._ready(address)
         ]
@@ -328,9 +328,9 @@ class WorkQueue:
                 self._created.add(change.address)
 
     def _ready(self, address: Address) -> list[Change]:
-        """Take the local changes of an address that can be made: a REMOVE waits until its codes are created elsewhere.
+        """Remove and return the local changes of an address that can be made now.
 
-        It is skipped if they were not.
+        A REMOVE waits until its codes are created elsewhere, and is skipped if they were not.
         """
         ready, waiting = [], []
         for change in self.local.pop(address):

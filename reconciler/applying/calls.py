@@ -1,4 +1,4 @@
-"""A create call, from the draft of its intent to its answer; which are retried, and when."""
+"""A create call, from the draft of its intent to its answer, and the rules for retries."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Call(Struct):
         return now.steady >= self.send_by or now.wall >= self.intent.what.send_by
 
     def send(self, read_at: Instant, freshness: float) -> Send:
-        """Return the effect that sends it, on a record that was last read for it at `read_at`."""
+        """Return the effect that sends the call; the record was last read at `read_at`."""
         what = self.intent.what
         fresh_until = Instant(min(read_at.wall + freshness, what.send_by), read_at.steady + freshness)
         return Send(
@@ -97,7 +97,7 @@ def objection(call: Call, reading: Reading) -> str | None:
 
 
 def retry_delay(tries: int, answer: Answer, backoff: Sequence[float]) -> float | None:
-    """Return the seconds until a call is retried after the answer to its `tries`-th try, None if it is not.
+    """Return the seconds to wait after the `tries`-th try before the next one, None if there is no next one.
 
     A call is retried only if it certainly created nothing: it was not sent, or the service asks to repeat it.
     """
@@ -112,9 +112,9 @@ def retry_delay(tries: int, answer: Answer, backoff: Sequence[float]) -> float |
 
 
 class Breaker(Struct, frozen=True):
-    """Bounds what an outage of one target costs.
+    """Limits the calls that are sent to a target during an outage.
 
-    `unknowns` counts unknown outcomes in a row, `busy` refusals by a busy service; `alone`: one call at a time.
+    `unknowns` counts unknown outcomes in a row, `busy` refusals by a busy service. `alone`: send one call at a time.
     """
 
     unknowns: int = 0
@@ -143,7 +143,7 @@ ApplyFact = Intended | Answered | RemovalRequested | RemovalCancelled
 
 
 def intended(change: Change, context: Context, now: Instant) -> Intended:
-    """Return the intent of a change that sends, with a new attempt: durable before its call leaves."""
+    """Return the intent of a change that sends, with a new attempt. It must be durable before the call is sent."""
     request, target, limits = change.request, change.address.target, context.limits
     assert request is not None  # noqa: S101 - every change in SENDS has one
     attempt = context.new_id()
@@ -198,7 +198,7 @@ def local_facts(change: Change, context: Context, now: Instant) -> tuple[ApplyFa
 
 
 def removal_requests(change: Change, reason: str, context: Context, now: Instant) -> tuple[ApplyFact, ...]:
-    """Return the requests to remove whole what a change concerns."""
+    """Return requests to remove all codes of the attempts that a change concerns."""
     at, by = stamp(now.wall), context.by
     return tuple(
         RemovalRequested(at=at, by=by, attempt=attempt.id, codes=attempt.codes, reason=reason, by_plan=True)

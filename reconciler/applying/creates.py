@@ -85,7 +85,7 @@ class Creates:
     # Before a call is sent
 
     def drafts(self, now: Instant) -> list[Draft]:
-        """Return the next intents to append: never more than calls may be in flight, and none during an outage."""
+        """Return the next intents to append: no more than calls may be in flight, none for a target with an outage."""
         limits, work, drafts = self._context.limits, self._work, []
         for target in [*work.sends]:
             breaker = self._breakers.get(target, Breaker())
@@ -110,7 +110,7 @@ class Creates:
     def send_first(
         self, attempts: Sequence[str], now: Instant, read_at: Instant, reading: Reading | None
     ) -> list[Effect]:
-        """Send the calls whose intents are durable, since `read_at`; `reading` shows them if that was in doubt."""
+        """Send the calls whose intents are durable since `read_at`; `reading` shows them if their append was in doubt."""
         return [effect for attempt in attempts for effect in self._send(self._calls[attempt], now, read_at, reading)]
 
     def retry_due(self, now: Instant) -> None:
@@ -120,7 +120,7 @@ class Creates:
                 call.phase = Phase.STALE
 
     def reread(self) -> list[Effect]:
-        """Re-read the record if calls wait for it: once at a time, for all that wait when it begins."""
+        """Re-read the record if calls wait for it. One re-read at a time serves all calls waiting when it begins."""
         waiting = [call for call in self._calls.values() if call.phase is Phase.STALE]
         if self._reread_in_flight or not waiting:
             return []
@@ -130,8 +130,10 @@ class Creates:
         return [Reread()]
 
     def on_reread(self, reading: Reading | str, read_at: Instant, now: Instant) -> list[Effect]:
-        """Send the calls that wait for this reading, unless it forbids them; withdraw them if `reading` is the text of
-        a failure."""
+        """Send the calls waiting for this reading, unless it forbids them; withdraw them if the re-read failed.
+
+        `reading` is then the text of the failure.
+        """
         self._reread_in_flight = False
         effects: list[Effect] = []
         for call in [call for call in self._calls.values() if call.phase is Phase.READING]:
@@ -164,7 +166,7 @@ class Creates:
             call.renew = call.renew and event.answer.status != 401
 
     def give_up_overdue(self, now: Instant) -> None:
-        """Give up calls that cannot be waited for any longer, and those whose window passed during a re-read."""
+        """Give up calls that have timed out, and calls whose window passed during a re-read."""
         for call in list(self._calls.values()):
             if call.phase is Phase.IN_FLIGHT and call.give_up_at <= now.steady:
                 detail = "interrupted while the call was in flight" if self.interrupted else "timed out"
@@ -174,7 +176,7 @@ class Creates:
                 self._withdraw(call, "send window expired", now)
 
     def interrupt(self, give_up_at: float, now: Instant) -> None:
-        """Send nothing more, and wait for calls in flight until `give_up_at` (steady seconds) at most."""
+        """Send nothing more, and give up the calls in flight at `give_up_at` (steady seconds)."""
         self.interrupted = True
         for call in list(self._calls.values()):
             call.give_up_at = min(call.give_up_at, give_up_at)
@@ -182,7 +184,7 @@ class Creates:
                 self._withdraw(call, _INTERRUPTED, now)
 
     def salvage(self, answers: Iterable[CallEnded], failure: str, now: Instant) -> None:
-        """Settle every call after an unexpected error, by its answer if `answers` has one."""
+        """Settle every call after an unexpected error, from its answer if `answers` has one."""
         ended = {event.attempt: event for event in answers}
         for call in [*self._given_up.values(), *self._calls.values()]:
             if event := ended.get(call.attempt):
@@ -194,7 +196,7 @@ class Creates:
                 self._withdraw(call, failure, now)
 
     def _draft(self, target: TargetName, now: Instant) -> list[Draft]:
-        """Take the next change of a target, and the local changes that are recorded with its intent."""
+        """Return drafts of the next change of a target and of the local changes that are recorded with its intent."""
         change, local = self._work.take_send(target)
         limits, intent = self._context.limits, intended(change, self._context, now)
         self._calls[intent.attempt] = Call(
@@ -205,11 +207,11 @@ class Creates:
         return drafts + [self.local_draft(change, now) for change in local]
 
     def local_draft(self, change: Change, now: Instant) -> Draft:
-        """Return the draft of a change that takes facts only."""
+        """Return the draft of a change that needs no call."""
         return Draft(change, local_facts(change, self._context, now))
 
     def _send(self, call: Call, now: Instant, read_at: Instant, reading: Reading | None) -> list[Effect]:
-        """Send the call, have the record re-read first, or withdraw it."""
+        """Send the call, re-read the record first, or withdraw the call."""
         against = objection(call, reading) if reading is not None else None
         send = call.send(read_at, self._context.limits.freshness)
         if (stopped := self.stopped) is not None:
@@ -227,7 +229,7 @@ class Creates:
         return []
 
     def _withdraw(self, call: Call, detail: str, now: Instant) -> None:
-        """Do not send the call, or not again: its last answer is its outcome, if there was one."""
+        """Settle a call that is not sent (again): its last answer is its outcome, if there was one."""
         if call.last is None:
             answer = Answer(Outcome.NOT_SENT, detail=detail)
         else:
@@ -235,7 +237,7 @@ class Creates:
         self._settle(call, answer, now)
 
     def _settle(self, call: Call, answer: Answer, now: Instant, response: str | None = None) -> None:
-        """The attempt is over: its outcome is pending, with the removal of what a created one replaces."""
+        """End the attempt: add its outcome to the pending facts and, if it was created, removal of what it replaces."""
         change, target, context = call.change, call.change.address.target, self._context
         self._forget(call)
         facts: list[ApplyFact] = [answered(call.intent, answer, response, context, now)]

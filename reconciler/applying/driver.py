@@ -1,4 +1,4 @@
-"""Performs the effects of the protocol: threads for calls and appends, one queue for the events they lead to.
+"""Performs the effects of the protocol: threads for calls and appends, one queue for the resulting events.
 
 Only the thread that calls `drive` touches the state machine. The other threads are daemons: an interrupted run has
 recorded what is in flight as unknown, and no longer waits for it. Appends and reads of the record have a thread of
@@ -55,7 +55,7 @@ _TICK = 0.05  # seconds between two looks at a flag, which takes no lock and so 
 
 
 class Performer:
-    """Performs effects, each in the thread of the caller. `ended`: the run has failed, so nothing more is sent."""
+    """Performs effects in the caller's thread. `ended` is raised if the run has failed: nothing more is sent then."""
 
     def __init__(self, ports: Ports) -> None:
         self.ended = Flag()
@@ -63,7 +63,7 @@ class Performer:
         self._warned: set[Message] = set()
 
     def perform(self, effect: Effect) -> Event:
-        """Perform an effect, and return the event that it leads to. Raises nothing."""
+        """Perform an effect and return the resulting event. Raises nothing."""
         match effect:
             case Authorise(target):
                 try:
@@ -124,7 +124,7 @@ class Performer:
         return CallEnded(send.attempt, answer, response, lost)
 
     def _warn(self, problem: Message) -> None:
-        """Warn of a problem when it first comes: the wait that follows needs a reason."""
+        """Log a problem, as a warning the first time: it explains the wait that follows."""
         log.log(logging.INFO if problem in self._warned else logging.WARNING, "%s", problem)
         self._warned.add(problem)
 
@@ -160,9 +160,9 @@ def drive(run: Run, ports: Ports) -> None:
 
 
 def unless_interrupted(job: Callable[[], T], interrupted: Flag, patience: float) -> T:
-    """Return the result of `job`, which runs in a thread; after an interrupt, wait `patience` seconds more at most.
+    """Return the result of `job`, run in a thread. After an interrupt, wait at most `patience` more seconds.
 
-    Raises what `job` raises, and StoreUnavailable if it was not waited for; its result is then ignored.
+    Raises what `job` raises, and StoreUnavailable if the wait ends first; the result is then ignored.
     """
     outcome: list[T | BaseException] = []
     done = threading.Event()
@@ -187,7 +187,7 @@ def unless_interrupted(job: Callable[[], T], interrupted: Flag, patience: float)
 
 
 def message_of(problem: Exception) -> Message:
-    """Return the message of an error; of an unexpected one only its name, since its text may hold anything."""
+    """Return the message of an error; for an unexpected error only its class, since its text may hold secrets."""
     if isinstance(problem, ReconcilerError):
         return problem.messages[0]
     log.debug("unexpected", exc_info=problem)
@@ -199,7 +199,7 @@ def _report(performer: Performer, effect: Effect, inbox: Inbox) -> None:
 
 
 def _next_event(ports: Ports, wake_at: float | None) -> Event:
-    """Return the next event; Ticked if none comes until `wake_at`, or for a moment."""
+    """Return the next event, or Ticked if none arrives before `wake_at` or the longest wait."""
     wait = _LONGEST_WAIT if wake_at is None else wake_at - ports.clock().steady
     try:
         return ports.inbox.events.get(timeout=min(max(0.0, wait), _LONGEST_WAIT))
@@ -208,7 +208,7 @@ def _next_event(ports: Ports, wake_at: float | None) -> Event:
 
 
 def _last_answers(run: Run, last: Event, ports: Ports) -> list[CallEnded]:
-    """Return the answers to calls in flight that still come, with the event whose handling failed."""
+    """Wait for answers to the calls in flight, and return them with `last`, whose handling failed."""
     deadline = ports.clock().steady + run.context.limits.grace
     answers = [last] if isinstance(last, CallEnded) else []
     awaited = set(run.in_flight) - {answer.attempt for answer in answers}
@@ -221,14 +221,14 @@ def _last_answers(run: Run, last: Event, ports: Ports) -> list[CallEnded]:
 
 
 class _Workers:
-    """A few daemon threads that do jobs in the order they come."""
+    """A few daemon threads that run jobs in the order of arrival."""
 
     def __init__(self) -> None:
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._size = 0
 
     def start(self, size: int) -> None:
-        """Start this many threads. Raises RuntimeError if the system gives none."""
+        """Start this many threads. Raises RuntimeError if the system cannot start one."""
         for _ in range(size):
             threading.Thread(target=self._work, daemon=True).start()
             self._size += 1
@@ -246,13 +246,13 @@ class _Workers:
 
 
 class Flag:
-    """Raised once and never lowered. Unlike a threading.Event it takes no lock, so a signal handler may raise it."""
+    """A flag that is set once and never cleared. Unlike threading.Event it takes no lock: signal handlers may set it."""
 
     def __init__(self) -> None:
         self.is_set = False
 
     def set(self) -> None:
-        """Raise it."""
+        """Set the flag."""
         self.is_set = True
 
 
@@ -264,7 +264,7 @@ class Inbox:
         self.events: queue.SimpleQueue[Event] = queue.SimpleQueue()
 
     def interrupt(self) -> None:
-        """Ask the run to end; the second time, to end at once."""
+        """Ask the run to end; the second call asks it to end at once."""
         self.interrupted.set()
         self.events.put(InterruptAsked())
 
@@ -281,14 +281,14 @@ class Caller(Protocol):
     ) -> tuple[Answer, str | None, bool]:
         """Make one create call and save its response.
 
-        `may_send` is asked as late as possible, before every call; `renew`: get another token if this one is refused.
+        `may_send` is called as late as possible before the call; `renew`: get another token if this one is refused.
         Returns the answer, where the response is saved (None: nowhere), and True if it could not be saved.
         """
         ...
 
 
 class Ports(Struct, frozen=True):
-    """The functions of the outside world that a run needs.
+    """The functions through which a run reaches the outside world.
 
     `read`, `extend` and `catch_up` are those of `Journal`. `replan` plans again, by the approved selection, on a record
     as it was read; it does no I/O, and raises ReconcilerError. `callers` are by target, for those with creates.

@@ -1,4 +1,4 @@
-"""The events that the protocol handles, the effects that it asks for, and what it knows of the run."""
+"""The events that the protocol handles, the effects that it asks for, and the inputs of a run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Unauthorised(Struct, frozen=True):
 
 
 class Appended(Struct, frozen=True):
-    """The append in flight is durable, in the second place too, and its head is noted."""
+    """The append in flight is durable, also in the second place, and its head is noted."""
 
 
 class NotAppended(Discreet, frozen=True):
@@ -76,11 +76,11 @@ class CallEnded(Struct, frozen=True):
 
 
 class InterruptAsked(Struct, frozen=True):
-    """A signal asks the run to end; a second one, to end at once."""
+    """A signal asks the run to end; a second one asks it to end at once."""
 
 
 class Ticked(Struct, frozen=True):
-    """Nothing happened; time passed."""
+    """Time has passed without another event."""
 
 
 Event = (
@@ -110,7 +110,7 @@ class Append(Discreet, frozen=True):
 
     @property
     def last(self) -> str:
-        """The head that it leads to."""
+        """The head after the append."""
         return self.new[1][-1].hash
 
 
@@ -134,7 +134,7 @@ class Send(Struct, frozen=True):
     renew: bool = True
 
     def is_late(self, now: Instant) -> bool:
-        """True if it must not be sent any more: its window has passed, or the record was read too long ago."""
+        """True if the call must not be sent any more: its window has passed, or the record was read too long ago."""
         return now.steady >= min(self.send_by, self.fresh_until.steady) or now.wall >= self.fresh_until.wall
 
 

@@ -81,13 +81,13 @@ class Run:
     # What the driver calls
 
     def start(self, now: Instant) -> list[Effect]:
-        """Return the first effects. What does not come out as it was approved is skipped."""
+        """Return the first effects. Changes that differ from the approved ones are skipped."""
         self._queue_unchanged(self.changes)
         authorise: list[Effect] = [Authorise(target) for target in self.work.sends]
         return authorise + self._pump(now)
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
-        """Return the effects that an event leads to."""
+        """Handle an event and return the resulting effects."""
         effects: list[Effect] = []
         match event:
             case Authorised(target):
@@ -113,7 +113,7 @@ class Run:
         return effects + self._pump(now)
 
     def salvage(self, answers: Iterable[CallEnded], failure: str, now: Instant) -> None:
-        """End the run after an unexpected error, with the outcomes of its calls as far as `answers` show them."""
+        """End the run after an unexpected error; outcomes of its calls are taken from `answers`."""
         self.failure, self.finished = failure, True
         self.creates.salvage(answers, failure, now)
         for change in self.changes:
@@ -133,13 +133,13 @@ class Run:
 
     @property
     def results(self) -> Mapping[tuple[Address, Action], Result]:
-        """The results of the changes that are over, by address and action."""
+        """The results of the finished changes, by address and action."""
         return self.work.results
 
     def stray_outcomes(self, record: Record | None, now: Instant) -> list[Answered]:
-        """Return the outcomes of intents that were given up as not appended, and are in the record after all.
+        """Return outcomes for intents that were given up as not appended but are in the record after all.
 
-        Where there is no record to look at, they may be in it: of the last append, if that failed.
+        Without a record to check, the intents of a failed last append count as being in it.
         """
         pending = self._in_doubt if record is None else record.attempts
         strays = [intent for attempt, intent in self._dropped.items() if attempt in pending]
@@ -183,7 +183,7 @@ class Run:
         return self.creates.send_first(attempts, now, self.appends.tried_at, None)
 
     def _on_moved(self, batch: Batch, now: Instant) -> None:
-        """Plan again after a conflict, and continue only with unchanged changes."""
+        """Plan again after a conflict, and continue only with changes that come out the same."""
         limits = self.context.limits
         if self.appends.conflicts >= limits.conflicts:
             self._stop(batch, f"other runs appended first {self.appends.conflicts} times in a row")
@@ -276,7 +276,7 @@ class Run:
         return effects
 
     def _drafts(self, now: Instant) -> list[Draft]:
-        """Return the drafts to append now; while this run yields, only along with what is to be recorded anyway."""
+        """Return the drafts to append now; a run that yields appends drafts only together with pending facts."""
         yields = self._yield_until is not None and not (self.creates or self.appends.busy)
         if not self.work or not self.appends.idle or yields:
             return []

@@ -38,7 +38,7 @@ __all__ = ["Limits", "Ports", "carry_out"]
 
 
 def carry_out(plan: Plan, reading: Reading, ports: Ports, limits: Limits) -> Applied:
-    """Carry out an approved plan, which was made on `reading`. Raises nothing but what ends a process.
+    """Carry out an approved plan that was made on `reading`. Raises only exceptions that end the process.
 
     The record is read again first, and only unchanged changes are carried out.
     """
@@ -57,7 +57,7 @@ def carry_out(plan: Plan, reading: Reading, ports: Ports, limits: Limits) -> App
 def begin(plan: Plan, reading: Reading, ports: Ports, limits: Limits) -> Run:
     """Return the run of a plan on the record as it is now.
 
-    Raises ReconcilerError if the record cannot be read, or lacks what the plan was made on.
+    Raises ReconcilerError if the record cannot be read, or lacks the head that the plan was made on.
     """
     now = unless_interrupted(ports.read, ports.inbox.interrupted, 0.0)
     if not now.record.contains(reading.record.head):
@@ -77,7 +77,7 @@ def begin(plan: Plan, reading: Reading, ports: Ports, limits: Limits) -> Run:
 
 
 def conclude(run: Run, ports: Ports) -> Applied:
-    """Save what could not be recorded, read the record again, and return what the run came to."""
+    """Save the facts that could not be recorded, read the record again, and return the result of the run."""
     plan = run.context.plan
     messages = list(run.messages)
     results = _save_unrecorded(run, ports, messages)
@@ -117,7 +117,7 @@ def conclude(run: Run, ports: Ports) -> Applied:
 
 
 def _save_unrecorded(run: Run, ports: Ports, messages: list[Message]) -> list[Result]:
-    """Return the results of the run; what could not be recorded is saved first, before anything else can fail."""
+    """Save the facts that could not be recorded, before anything else can fail, and return the results of the run."""
     pending = run.appends.to_save
     if not pending:
         return list(run.results.values())
@@ -128,7 +128,7 @@ def _save_unrecorded(run: Run, ports: Ports, messages: list[Message]) -> list[Re
 
 
 def _settle(run: Run, ports: Ports, results: Sequence[Result]) -> tuple[Reading, Plan]:
-    """Return the record and the plan of what is left; wait a moment for creates that another run has in flight."""
+    """Return the record and the plan of what is left, after a short wait for creates that another run has in flight."""
     interrupted, parting = ports.inbox.interrupted, run.context.limits.parting
     addresses = {result.address for result in results}
     own = {result.attempt for result in results if result.attempt is not None}

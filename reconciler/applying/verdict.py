@@ -22,7 +22,7 @@ _UNDER_WAY = "another run is still applying this address; run apply again once t
 
 
 def unresolved(plan: Plan, record: Record, wall: float) -> list[Attempt]:
-    """Return the attempts of the addresses selected that are unknown or overdue, and not superseded by a retry.
+    """Return the selected attempts that are unknown or overdue and not superseded by a retry.
 
     They include those of targets that are no longer declared.
     """
@@ -37,7 +37,7 @@ def unresolved(plan: Plan, record: Record, wall: float) -> list[Attempt]:
 
 
 def under_way(left: Plan, addresses: Collection[Address], own: Collection[str], wall: float) -> set[Address]:
-    """Return those of the addresses that are blocked by a create of another run which may still get its outcome."""
+    """Return the addresses that are blocked by a create of another run whose outcome may still arrive."""
     return {
         change.address
         for change in left.changes
@@ -47,7 +47,7 @@ def under_way(left: Plan, addresses: Collection[Address], own: Collection[str], 
 
 
 def closed_gates(left: Plan) -> list[Message]:
-    """Return the messages of the gates that stop what is left to do, with the way on."""
+    """Return the messages of the gates that block the changes left, with the steps to take."""
     foreign = [
         message
         for target in left.targets.values()
@@ -60,10 +60,11 @@ def closed_gates(left: Plan) -> list[Message]:
 def completed(
     results: Iterable[Result], left: Plan | None, record: Record, waiting: Collection[Address]
 ) -> list[Result]:
-    """Return the results, in which a skipped one says whether another run has done it, or is about to (`waiting`).
+    """Return the results with details that only the final record shows.
 
-    It is done if nothing of its address is left to do. An unknown one says until when its call may be in flight. One
-    that was saved elsewhere may be in the record after all.
+    A skipped change was done by another run if nothing is left to do at its address; `waiting` are addresses where one
+    is about to. An unknown result gets the time until which its call may be in flight. A result that was saved
+    elsewhere is marked as recorded if the record has its outcome after all.
     """
     unfinished = {change.address for change in left.changes} if left is not None else None
     complete = []
@@ -87,7 +88,7 @@ def completed(
 def verdict_of(results: Sequence[Result], left: Plan, attempts: Sequence[Attempt]) -> Verdict:
     """Return the verdict on the results, what is `left` to do, and the `attempts` that are unresolved.
 
-    Behind a closed gate nothing to do is a failure too: what exists is not known.
+    Behind a closed gate, even an empty plan is a failure: it is not known what exists.
     """
     unresolved_left = any(change.block is Block.UNRESOLVED for change in left.changes)
     if attempts or unresolved_left or any(result.outcome is Done.UNKNOWN or not result.recorded for result in results):
@@ -100,14 +101,14 @@ def verdict_of(results: Sequence[Result], left: Plan, attempts: Sequence[Attempt
 
 
 def verdict_without_record(planned: Iterable[Change], results: Iterable[Result]) -> Verdict:
-    """Return the verdict where the record cannot be read again: FAILED, or UNRESOLVED if anything is or was."""
+    """Return the verdict if the record cannot be read again: UNRESOLVED if any attempt is or was, else FAILED."""
     was = any(change.block is Block.UNRESOLVED for change in planned)
     now = any(result.outcome is Done.UNKNOWN or not result.recorded for result in results)
     return Verdict.UNRESOLVED if was or now else Verdict.FAILED
 
 
 def _patient(left: Sequence[Change]) -> set[Address]:
-    """Return the addresses that wait for a removal as configured, or depend on such only: no failure."""
+    """Return the addresses that wait for a removal as configured or depend only on such; they are no failure."""
     waits = {change.address for change in left if change.block is Block.WAITS}
     depend = {
         change.address

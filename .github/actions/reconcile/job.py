@@ -1,4 +1,4 @@
-"""What a step knows and does: its run on GitHub, `gh` and `git`, the program, and its log, outputs and summary."""
+"""The environment of a step: its run on GitHub, `gh` and `git`, the program, and its log, outputs and summary."""
 
 import html
 import json
@@ -30,12 +30,12 @@ PAGES, PULLS, LARGEST = 10, 100, 64 << 20
 
 
 def stop(text: str) -> NoReturn:
-    """End the step with exit code 1 and an error, in the log and beside the run."""
+    """End the step with exit code 1, and annotate its run with the error."""
     sys.exit(f"::error::{visible(text)}")
 
 
 def warn(text: str) -> None:
-    """Write a warning in the log and beside the run."""
+    """Annotate the run with a warning."""
     sys.stdout.write(f"::warning::{visible(text)}\n")
 
 
@@ -52,7 +52,7 @@ def reconciler(*words: str, stdin: str = "", with_errors: bool = False) -> tuple
 
 
 def take_store_credentials(text: str) -> None:
-    """Make variables of the credentials of the record's store: lines such as PGPASSWORD=…"""
+    """Set the credentials of the record's store as variables, from lines such as PGPASSWORD=…"""
     for line in text.splitlines():
         name, _, value = line.strip().partition("=")
         if re.fullmatch(r"(AWS|AZURE|GOOGLE)_[A-Z0-9_]+|PG[A-Z]+", name):
@@ -61,7 +61,7 @@ def take_store_credentials(text: str) -> None:
 
 
 def show(text: str, *, whole: bool = False) -> None:
-    """Append to the summary. What is to be approved has to be there `whole`, and readable; a report is left out."""
+    """Append to the summary. Text that does not fit is left out; if it has to be shown `whole`, the step ends."""
     file = Path(os.environ["GITHUB_STEP_SUMMARY"])
     fits = len(text.encode()) <= SUMMARY - (file.stat().st_size if file.exists() else 0)
     if whole and not (fits and text.replace("\n", "").isprintable()):
@@ -71,19 +71,19 @@ def show(text: str, *, whole: bool = False) -> None:
 
 
 def block(text: str) -> str:
-    """Return text as a block of Markdown that ends with it, with short lines: a block is not wrapped."""
+    """Return text as a preformatted block of Markdown, with lines cut at 120 characters: a block is not wrapped."""
     lines = [part for line in text.splitlines() for part in re.findall(".{1,120}|^$", visible(line))]
     return "<pre>" + "\n".join(map(html.escape, lines)) + "</pre>\n\n"
 
 
 def say(text: str) -> str:
-    """Print text to the log, where none of its lines is a command of the runner, and return it."""
+    """Print text to the log such that the runner takes no line for a command, and return it."""
     sys.stdout.write("".join(f"{harmless_line(line)}\n" for line in text.splitlines()))
     return text
 
 
 def tell(name: str, value: str) -> None:
-    """Write an output of the step. Another line would be another output."""
+    """Write an output of the step. It must be one line: a second line would be a second output."""
     if not value.isprintable():
         stop(f"{name}: expected printable characters")
     with Path(os.environ["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as file:
@@ -113,7 +113,7 @@ def get(path: str, *fields: str, default: Any = None) -> Any:
 
 
 def merged() -> Iterator[list[SavedPlan]]:
-    """Return the plans of each pull request that was merged into what is checked out, the latest first."""
+    """Return the plans of each pull request that is merged in the checked-out commit, latest first."""
     for seconds in WAITS:
         time.sleep(seconds)
         pulls = list(_closed())
@@ -138,7 +138,7 @@ def _closed() -> Iterator[Any]:
 
 
 def _plans(commit: str) -> Iterator[SavedPlan]:
-    """Return the plans that successful runs of this workflow for a pull request have kept, of all attempts."""
+    """Return the plans that successful runs of this workflow kept for a pull request, from all attempts."""
     for run in get("actions/runs", "event=pull_request", "status=success", f"head_sha={commit}")["workflow_runs"]:
         if _is_own(run["head_repository"]) and run["path"].partition("@")[0] == WORKFLOW:
             for row in get(f"actions/runs/{run['id']}/artifacts")["artifacts"]:
@@ -153,7 +153,7 @@ def _download(run: str, name: str) -> list[Path]:
 
 
 def fetched(words: Iterable[str]) -> list[str]:
-    """Return the words of a command, with the file in place of `run:ID/NAME`."""
+    """Return the words of a command, with `run:ID/NAME` replaced by the path of the downloaded file."""
     return [_file(match[1], match[2]) if (match := re.fullmatch(r"run:(\d+)/(.+)", word)) else word for word in words]
 
 
@@ -173,7 +173,7 @@ def _file(number: str, name: str) -> str:
 
 
 def refuse_stranger(stage: str) -> None:
-    """Stop unless the stage's environment asks for an approval, or who began the run may maintain the repository."""
+    """Stop unless the stage's environment requires approval, or the person who started the run is a maintainer."""
     if "required_reviewers" not in [rule["type"] for rule in get(f"environments/{stage}")["protection_rules"]]:
         role = get(f"collaborators/{os.environ['GITHUB_TRIGGERING_ACTOR']}/permission")["role_name"]
         if role not in ("maintain", "admin"):

@@ -1,4 +1,4 @@
-"""Runs a command in a step, and decides what a stage does: each verb of the command line is a step of the workflows.
+"""Runs a command in a step, and decides what a stage does. Each verb of the command line is a step of the workflows.
 
 `review` plans a pull request and `comment` keeps that as one comment; `decide` plans after the merge; `tip` stops where
 the default branch has moved on, since an approval can come days later; `run` runs what was decided; `missing` says what
@@ -51,7 +51,7 @@ def run() -> None:
 
 
 def parse(line: str, stages: list[str]) -> tuple[stating.Parsed, str]:
-    """Return what a command line asks for, and the stage that approves it; stops for what the form does not run."""
+    """Return the parsed command line and the stage that approves it; stop if the form does not run that command."""
     try:
         asked = stating.parse(cli, shlex.split(line.removeprefix("reconciler ")))
     except Exception as problem:  # noqa: BLE001 - of shlex, or of click: a mistake, or a request for help
@@ -70,7 +70,7 @@ def parse(line: str, stages: list[str]) -> tuple[stating.Parsed, str]:
 
 
 def preview(asked: stating.Parsed) -> str:
-    """Show all that a command would do, and return the command that does just that; "" if it only reads."""
+    """Show what a command would do, and return the command that does exactly that; "" if it only reads."""
     command = shlex.join(asked.words)
     job.show(job.block(f"reconciler {command}"), whole=True)
     if asked.name == "secret set":
@@ -86,7 +86,7 @@ def preview(asked: stating.Parsed) -> str:
 
 
 def stages() -> dict[str, str]:
-    """Return the stages of the calling workflow, in order, each with the one that it follows, "" for the first."""
+    """Return the stages of the calling workflow in order, each with the stage before it ("" for the first)."""
     jobs = yaml.safe_load(Path(job.WORKFLOW).read_text(encoding="utf-8"))["jobs"]
     named = {name: spec["with"]["stage"] for name, spec in jobs.items() if "stage" in spec.get("with", {})}
     needs = {name: re.findall(r"[\w-]+", str(jobs[name].get("needs"))) for name in named}  # a name, or a list of them
@@ -94,7 +94,7 @@ def stages() -> dict[str, str]:
 
 
 def tip() -> None:
-    """Stop unless what decides here is what the default branch has now."""
+    """Stop unless the checked-out commit is still the tip of the default branch."""
     job.git(*FETCH_TIP)
     if Path(CONFIG).resolve() != Path.cwd() / CONFIG:
         job.stop("config has to be a path in the checkout without symbolic links")
@@ -115,7 +115,7 @@ def plan(*words: str) -> SavedPlan:
 
 
 def review() -> None:
-    """Plan a pull request, on the record of the default branch: the change under review does not choose the place."""
+    """Plan a pull request against the record that the default branch names, not one that the pull request names."""
     desired, _ = load_sound(Path(CONFIG))
     if (declared := {name.environment for name in desired.targets}) != {*stages()}:
         job.stop(f"the stages of the workflow are {', '.join(stages())}; config/ has {', '.join(sorted(declared))}")
@@ -134,7 +134,7 @@ def review() -> None:
 
 
 def comment() -> None:
-    """Write the comment, or change that of an earlier run."""
+    """Write the comment, or update the one that an earlier run wrote."""
     run = f"{os.environ['GITHUB_SERVER_URL']}/{job.REPOSITORY}/actions/runs/{os.environ['GITHUB_RUN_ID']}"
     text = REPORT.read_text(encoding="utf-8") if REPORT.exists() else f"There is no plan: see [the run]({run}).\n"
     if len(text) > COMMENT:
@@ -150,7 +150,7 @@ def comment() -> None:
 
 
 def decide() -> None:
-    """Find what this stage has to run in its environment, and tell it, if there is anything."""
+    """Write the command that this stage has to run to the output `command`, "" if there is none."""
     job.take_store_credentials(os.environ.pop("STORE_CREDENTIALS", ""))
     asked, stage = None, os.environ["STAGE"]
     if inputs := job.EVENT.get("inputs"):
@@ -165,7 +165,7 @@ def decide() -> None:
 
 
 def _apply(stage: str, asked: stating.Parsed | None) -> str:
-    """Return the command that applies what was shown, or what has the digest that was asked for; "" for nothing."""
+    """Return the command that applies the reviewed plan, or the plan with the digest given; "" if nothing is to do."""
     words = [word for pattern in (asked.patterns if asked else [f"*/{stage}"]) for word in ("-t", pattern)]
     words += ["--allow-empty"] if asked and asked.params["allow_empty"] else []
     planned, after, soak = plan(*words), stages()[stage], os.environ["SOAK"]
@@ -188,7 +188,7 @@ def _apply(stage: str, asked: stating.Parsed | None) -> str:
 
 
 def missing() -> None:
-    """Warn of what the set-up lacks, as far as the token of a run can see it: never who may bypass a rule."""
+    """Warn about gaps in the set-up, as far as a run's token can see them: it cannot see who may bypass a rule."""
     kind, _, place = load_sound(Path(CONFIG))[0].state.partition(":")
     for stage in stages():
         rows = job.get(f"environments/{stage}/deployment-branch-policies", default={}).get("branch_policies", [])
