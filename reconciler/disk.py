@@ -1,6 +1,6 @@
 """Durable writes, private directories, and locks with a limit on the wait.
 
-What is written, data and names, is on the disk before the program goes on.
+Each function returns only after the data and names that it wrote are on the disk.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def replace_file(path: Path, data: bytes, mode: int) -> None:
 
 @contextmanager
 def written_beside(path: Path, data: bytes, mode: int) -> Iterator[Path]:
-    """A new file with `data`, on the disk, in the directory of `path`: to be linked to it. It is deleted afterwards."""
+    """Yield a temporary file with `data`, on the disk, in the directory of `path`, ready to be linked to it."""
     beside = _write_beside(path, data, mode)
     try:
         yield beside
@@ -143,7 +143,7 @@ class LockHeld(OSError):
 
 @contextmanager
 def locked_file(path: Path, patience: float) -> Iterator[int]:
-    """Hold an exclusive lock on a file that exists for nothing else; it is created with mode 0600, and given open.
+    """Hold an exclusive lock on a lock file, created with mode 0600 if needed, and yield the open file.
 
     Raises LockHeld after `patience` seconds, and any other OSError.
     """
@@ -180,9 +180,9 @@ def _lock_now(descriptor: int) -> bool:
 
 
 def _holder(descriptor: int) -> str:
-    """The process that holds the lock on an open file, if /proc shows it.
+    """Return the process that holds the lock on an open file, if /proc shows it.
 
-    Only the program's name is given: its arguments may contain secrets.
+    Only the program's name is returned: its arguments may contain secrets.
     """
     status = os.fstat(descriptor)
     file = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
@@ -220,8 +220,7 @@ _FUSE_WITH_LOCKS = {
 
 
 def host_only_locks(path: Path) -> str | None:
-    """Return the same as `find_host_only_locks` for a path on this machine, which need not exist; None without mounts
-    in /proc."""
+    """Return `find_host_only_locks` for a path on this machine, which need not exist; None without mounts in /proc."""
     try:
         mounts = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
@@ -230,7 +229,7 @@ def host_only_locks(path: Path) -> str | None:
 
 
 def find_host_only_locks(mounts: str, path: str) -> str | None:
-    """The file system of `path` if its locks may be local to this host: its type, and the option that says so.
+    """Return type and mount option of the file system of `path` if its locks may be local to this host, else None.
 
     `mounts` is a mountinfo table (proc(5)), `path` is absolute and without symbolic links.
     """
@@ -258,7 +257,7 @@ def _reason(kind: str, options: set[str]) -> str | None:
 
 
 def private_directory(path: Path) -> Path:
-    """`path`, created with mode 0700 if it does not exist.
+    """Create the directory `path` with mode 0700 if it does not exist, and return it.
 
     Raises SettingsError as `check_private` does, and OSError if it cannot be created.
     """
@@ -276,9 +275,9 @@ def private_directory(path: Path) -> Path:
 
 
 def check_private(path: Path) -> os.stat_result:
-    """The status of a directory.
+    """Return the status of a directory.
 
-    Raises SettingsError for a directory that other users could write to, FileNotFoundError if there is none.
+    Raises SettingsError if other users could write to the directory, FileNotFoundError if it does not exist.
     """
     status = path.lstat()
     _refuse_unsafe(path, status)

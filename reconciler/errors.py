@@ -1,4 +1,4 @@
-"""Messages as data, and what can go wrong as one tree; each class carries the exit code of a run that ends with it.
+"""Messages as data, and the tree of errors. Each class has the exit code of a run that ends with it.
 
 ::
 
@@ -9,7 +9,7 @@
     ├── Refused                 1   a gate or a guard stopped the run before anything was changed
     ├── RecordError             1   the record
     │   ├── RecordMissing       1   no record at the place: never treated as an empty one
-    │   ├── RecordDamaged       1   a line that breaks the chain, or no record at all
+    │   ├── RecordDamaged       1   a line breaks the chain, or the data is no record
     │   ├── RecordClosed        1   it continues at another place
     │   ├── HeadMoved           1   another run appended first
     │   └── StoreUnavailable    1   the store could not be read or written
@@ -43,7 +43,7 @@ class Place(Struct, frozen=True, order=True, gc=False):
 
 
 class Step(Struct, frozen=True, gc=False):
-    """One thing to do: a phrase in the imperative, and the command to paste for it, word by word; either may be empty.
+    """One thing to do: an imperative phrase, and the words of the command to paste for it; either may be empty.
 
     A command that begins with `reconciler` is written without the global flags in use: the renderer adds them.
     """
@@ -53,7 +53,7 @@ class Step(Struct, frozen=True, gc=False):
 
 
 class Message(Struct, frozen=True, gc=False):
-    """One message for a person: what is the matter, where, and the steps to take. It holds no secret.
+    """One message for a person: the problem, its place, and the steps to take. It holds no secret.
 
     `name` identifies it, in kebab case, for tests and for JSON. `what` is a phrase without a full stop. `where` is a
     target, an address, a file or a setting; `place` its position in a file of `config/`. Text is rendered last, by
@@ -72,7 +72,7 @@ class Message(Struct, frozen=True, gc=False):
         return str(self.place) if self.place else self.where
 
     def __str__(self) -> str:
-        """The message on one line, for logs and for errors that no renderer sees."""
+        """Return the message on one line, for logs and for errors that no renderer sees."""
         head = f"{self.located}: {self.what}" if self.located else self.what
         todo = [" ".join(filter(None, (step.text, " ".join(step.command)))) for step in self.steps]
         return "; ".join([head, *todo])
@@ -84,7 +84,7 @@ def step(text: str, *command: str) -> Step:
 
 
 class ReconcilerError(Exception):
-    """The root. `messages` are what went wrong, at least one."""
+    """The root of all errors. `messages` has at least one."""
 
     exit_code = 1
 
@@ -99,7 +99,7 @@ class ReconcilerError(Exception):
 class ConfigError(ReconcilerError):
     """The configuration has `count` mistakes (default: all given); `messages` are sorted by place.
 
-    Of very many in one file, `messages` has the first ones. `warnings` are those found besides.
+    If one file has very many, `messages` has the first ones. `warnings` are the warnings found as well.
     """
 
     def __init__(self, mistakes: Sequence[Message], count: int | None = None, warnings: Sequence[Message] = ()) -> None:

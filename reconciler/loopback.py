@@ -34,17 +34,17 @@ _FAREWELL = 5.0  # seconds for the requests that are being answered when the ser
 
 
 class _TooSlow(Exception):
-    """The time allowed is over. Not an OSError, which readers treat as a broken connection."""
+    """The time allowed is over. It is not an OSError: readers treat that as a broken connection."""
 
 
 class _PacedSocket(RawIOBase):
-    """The receiving side of a socket: a sender that trickles gets no more time than one that is silent."""
+    """The receiving side of a socket, with one time limit for all reads: a slow sender gets no extra time."""
 
     def __init__(self, connection: socket) -> None:
         self._connection, self._deadline = connection, 0.0
 
     def allow(self, seconds: float) -> None:
-        """Allow this many seconds in all for everything that is read from now on."""
+        """Allow this many seconds for all reads from now on."""
         self._deadline = time.monotonic() + seconds
 
     def readable(self) -> bool:
@@ -67,11 +67,11 @@ def send_whole(connection: socket, head: bytes, response: Response) -> None:
 
 
 class Server(ThreadingHTTPServer):
-    """Serves on a port of 127.0.0.1 (0: any free one), bound at once, while it is entered.
+    """A server on a port of 127.0.0.1 (0: any free one), bound at once. It serves inside its `with` block.
 
-    `handle` answers a request; `failed` gets what it raises, which is a defect. `transmit` sends the head and the body
+    `handle` answers a request; `failed` is called with an exception that it raises. `transmit` sends the head and the body
     of a response. A request may take `patience` seconds from its first byte to its last, and as long until the next.
-    `url` is where it serves, without a path. Raises SettingsError if it cannot listen on the port.
+    `url` is its address, without a path. Raises SettingsError if it cannot listen on the port.
     """
 
     daemon_threads = True
@@ -149,7 +149,7 @@ class Server(ThreadingHTTPServer):
                 self._answering.pop(current_thread(), None)
 
     def has_read(self) -> bool:
-        """Count this thread's connection as one that is being answered; False if it was closed."""
+        """Mark this thread's connection as being answered; return False if it was closed."""
         with self._lock:
             connection = self._reading.pop(current_thread(), None)
             if connection is not None:
@@ -157,12 +157,12 @@ class Server(ThreadingHTTPServer):
             return connection is not None
 
     def has_answered(self) -> None:
-        """Count this thread's connection as one whose next request is not complete."""
+        """Mark this thread's connection as waiting for a complete request."""
         with self._lock:
             self._reading[current_thread()] = self._answering.pop(current_thread())
 
     def shutdown_request(self, request: Any) -> None:
-        """Close a connection. The inherited method ends it in order first, which leaves no reset to send."""
+        """Close a connection at once. The inherited method shuts it down first, so that no reset could be sent."""
         self.close_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the base class gives them
@@ -197,7 +197,7 @@ class _Connection(StreamRequestHandler):
                 self._paced.allow(self.server.patience)
 
     def _serve(self) -> bool:
-        """Read a request and answer it; returns whether another one may follow on the connection."""
+        """Read a request and answer it; return True if another one may follow on the connection."""
         request, is_last = self._read()
         if not self.server.has_read():
             return False
@@ -225,7 +225,7 @@ class _Connection(StreamRequestHandler):
             self.server.transmit(self.connection, head, response)
 
     def _read(self) -> tuple[Request, bool]:
-        """Return the request, with the answer to one that cannot be read, and whether it is the last."""
+        """Return the request, with the answer if it could not be read, and True if it is the last one."""
         self._paced.allow(self.server.patience)
         begun = Request()
         try:
@@ -243,7 +243,7 @@ class _Connection(StreamRequestHandler):
         return Request(begun.method, begun.target, begun.headers, problem=refusal), True
 
     def _drain(self) -> None:
-        """Read what the sender still sends: closing earlier would reset the connection, and lose the answer."""
+        """Read the rest of the request: closing earlier would reset the connection, and lose the answer."""
         with suppress(OSError, _TooSlow):
             self.connection.shutdown(SHUT_WR)
             self._paced.allow(_DRAIN_SECONDS)

@@ -56,7 +56,7 @@ class Draft(Struct, frozen=True):
 
 
 class Batch(Struct, frozen=True):
-    """One append: the first `pending` of the pending facts, and drafts. `number` is the record's line count after it."""
+    """One append: the first `pending` pending facts, and drafts. `number` is the record's line count after it."""
 
     effect: Append
     pending: int

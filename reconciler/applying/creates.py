@@ -110,7 +110,7 @@ class Creates:
     def send_first(
         self, attempts: Sequence[str], now: Instant, read_at: Instant, reading: Reading | None
     ) -> list[Effect]:
-        """Send the calls whose intents are durable since `read_at`; `reading` shows them if their append was in doubt."""
+        """Send calls whose intents are durable since `read_at`; `reading` shows them if their append was in doubt."""
         return [effect for attempt in attempts for effect in self._send(self._calls[attempt], now, read_at, reading)]
 
     def retry_due(self, now: Instant) -> None:

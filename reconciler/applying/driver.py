@@ -246,7 +246,7 @@ class _Workers:
 
 
 class Flag:
-    """A flag that is set once and never cleared. Unlike threading.Event it takes no lock: signal handlers may set it."""
+    """A flag that is set once, never cleared. Unlike threading.Event it takes no lock: signal handlers may set it."""
 
     def __init__(self) -> None:
         self.is_set = False

@@ -80,7 +80,7 @@ def apply(
 
 
 def _approve(invocation: Invocation, plan: Plan, form: str, *, given: bool) -> None:
-    """Show the plan if there is anything to do, and ask unless approval is given. Raises Refused."""
+    """Show the plan if there is anything to do, and ask for approval unless it is given. Raises Refused."""
     if not has_work(plan):
         return
     if not given and not has_terminal():

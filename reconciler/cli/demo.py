@@ -60,13 +60,13 @@ def demo(invocation: Invocation) -> None:
 
 
 def _environment(place: Path, variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a user who has nothing but the sandbox's variables."""
+    """Return the user's environment with `variables` instead of their own settings, and directories in `place`."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith("RECONCILER_") and name != "CI"}
     return {**ours, **variables, "XDG_CACHE_HOME": str(place / "cache"), "XDG_DATA_HOME": str(place / "data")}
 
 
 def _run(invocation: Invocation, place: Path, environment: Mapping[str, str], *words: str, shown: str = "") -> None:
-    """Run a command, shown first. Raises ReconcilerError if it fails."""
+    """Show a command, then run it. Raises ReconcilerError if it fails."""
     invocation.terminal.print(f"\n$ reconciler {' '.join(words)}")
     done = subprocess.run(  # noqa: S603 - our own words
         [sys.executable, "-m", "reconciler", *words],

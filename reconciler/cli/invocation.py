@@ -1,4 +1,4 @@
-"""One run of the command line: the global flags it was given, its streams, and the project that they name."""
+"""One run of the command line: its global flags, its streams, and its project."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _MOST_CREATES = 64
 
 
 class Invocation:
-    """The global flags by parameter name, as far as they were given: errors are told after click has run."""
+    """The global flags that were given, by parameter name. It outlives click's context, so that errors can use it."""
 
     def __init__(self) -> None:
         self.flags: dict[str, Any] = {}
 
     @cached_property
     def terminal(self) -> Terminal:
-        """The streams, as the flags say; commands that are shown have the flags that name the same project.
+        """The streams, set up from the flags; commands to paste get the flags that name the project.
 
-        A place that holds a password is left out: the command takes it from RECONCILER_STATE, as it should.
+        A place that holds a password is left out: such a place belongs in RECONCILER_STATE.
         """
         from reconciler.cli.terminal import Terminal  # noqa: PLC0415 - nothing that --help needs
 

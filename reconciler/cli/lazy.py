@@ -24,14 +24,14 @@ _EMPTY_OPTION = re.compile(r"--[^=]*=")
 
 
 class Context(click.Context):
-    """A context whose help is as wide as stdout, within bounds; click itself would load `shutil` for that."""
+    """A context whose help is as wide as stdout, within bounds. Click's own width would load `shutil`."""
 
     def make_formatter(self) -> click.HelpFormatter:
         return click.HelpFormatter(width=max(min(columns(sys.stdout), 100) - 2, 50))
 
 
 class Group(click.Group):
-    """A group of commands in sections. A section has the name of each command with its entry, or a group."""
+    """A group of commands in sections. A section maps each name to a command's entry or to a group."""
 
     context_class = Context
 
@@ -76,14 +76,14 @@ class Group(click.Group):
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete the name of a command from the table alone, or an option."""
+        """Complete an option, or the name of a command without importing it."""
         from click.shell_completion import CompletionItem  # noqa: PLC0415 - only if a shell asks
 
         items = [CompletionItem(name, help=self._line(name)) for name in self.entries if name.startswith(incomplete)]
         return items + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands in their sections, then the options: the global ones in the help of the root alone."""
+        """Write the commands in their sections, then the options. Only the root's help shows the global ones."""
         for title, section in self.sections.items():
             with formatter.section(title):
                 formatter.write_dl([(name, self._line(name)) for name in section])

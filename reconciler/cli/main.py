@@ -130,7 +130,7 @@ cli = click.version_option(__version__, prog_name="reconciler", message="%(prog)
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line, and end the process at once with its exit code, whatever becomes of its streams."""
+    """Run the command line, and end the process at once with its exit code, even if a stream fails."""
     try:
         code = run(args)
     except BaseException as problem:  # noqa: BLE001 - a signal that came while the first was told
@@ -146,7 +146,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
 
 
 def run(args: Sequence[str] | None = None) -> int:
-    """Run the command line and return the exit code. Nothing else leaves, whatever happens."""
+    """Run the command line and return the exit code. Raises nothing."""
     invocation = Invocation()
     open_streams()
     for number in _SIGNALS:
@@ -199,7 +199,7 @@ def _explain(problem: BaseException, invocation: Invocation) -> int:
 
 
 def _report(problem: BaseException, invocation: Invocation) -> None:
-    """Say that the program has a bug. The text of the exception may hold anything, a secret too: it is not shown."""
+    """Report a bug in the program, without the text of the exception, which may contain a secret."""
     from reconciler.errors import Message  # noqa: PLC0415 - only for an error
 
     frames, trace = [], problem.__traceback__

@@ -41,7 +41,7 @@ codes_option = click.option(
 
 
 def format_option(*forms: str) -> Callable[[F], F]:
-    """Return `--format`, as `form`: text, or one of these."""
+    """Return the option `--format`, passed as `form`: text, or one of `forms`."""
     choice = click.Choice(["text", *forms])
     return click.option("--format", "form", type=choice, default="text", help="Format of the output.  [text]")
 

@@ -65,7 +65,7 @@ def plan(
 
 
 def _save(file: Path, values: dict[str, Any]) -> None:
-    """Write a plan whole or not at all: a part of one must not pass for a plan. Raises SettingsError."""
+    """Write a plan completely or not at all. Raises SettingsError."""
     from reconciler.disk import replace_file  # noqa: PLC0415 - only for --out
     from reconciler.errors import Message, SettingsError  # noqa: PLC0415 - likewise
     from reconciler.reports.json import render  # noqa: PLC0415 - likewise

@@ -1,6 +1,6 @@
-"""Log entries made while calls are made, and how far an apply has come, on stderr.
+"""The log and the progress of an apply, on stderr.
 
-Apart from `terminal`, since a command that calls nothing does not load `logging`.
+It is separate from `terminal` because commands that call nothing do not load `logging`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def progress(terminal: Terminal, plan: Plan) -> Iterator[Callable[[Run], None]]:
-    """Yield what is shown a run now and then."""
+    """Yield a function that shows the progress of a run each time it is called."""
     creates = sum(change.action in SENDS for change in plan.changes)
     is_text = terminal.flags.get("log_format") != "json"
     is_live = is_text and not terminal.is_quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
@@ -40,7 +40,7 @@ def progress(terminal: Terminal, plan: Plan) -> Iterator[Callable[[Run], None]]:
 
 
 def _observer(terminal: Terminal, show: Callable[[Run, int], None]) -> Callable[[Run], None]:
-    """Return what shows a run if it has new results, and says once that it was interrupted."""
+    """Return a function that calls `show` if a run has new results, and notes once that it was interrupted."""
     before = 0
     acknowledged = False
 
@@ -96,7 +96,7 @@ class _Handler(logging.Handler):
 
 
 def log_to(terminal: Terminal) -> None:
-    """Say from now on what is logged."""
+    """Write the log to stderr from now on."""
     logger = logging.getLogger("reconciler")
     logger.handlers = [_Handler(terminal)]
     logger.setLevel(logging.DEBUG if terminal.is_verbose else logging.WARNING)

@@ -1,4 +1,4 @@
-"""Shows a statement about the record, asks for consent, and appends it: here, or after somebody else approved it."""
+"""Shows what a statement would append to the record, asks for consent, and appends it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ F = TypeVar("F", bound="Callable[..., Any]")
 
 
 class Consent(Struct, frozen=True):
-    """A person's consent on the command line: to everything (`yes`), to one digest, or only to be shown it."""
+    """The consent given on the command line: to everything (`yes`), to one digest, or none (`dry_run`)."""
 
     yes: bool = False
     dry_run: bool = False
@@ -54,7 +54,7 @@ def consent_options(function: F) -> F:
 
 
 def say(invocation: Invocation, statement: Statement, consent: Consent) -> None:
-    """Show what a statement would append, have it agreed to, and append it. Raises ReconcilerError."""
+    """Show what a statement would append, ask for consent, and append it. Raises ReconcilerError."""
     terminal, project = invocation.terminal, invocation.project
     proposal = prepare(project, statement)
     if not is_agreed(invocation, proposal, consent):
@@ -69,9 +69,9 @@ def say(invocation: Invocation, statement: Statement, consent: Consent) -> None:
 
 
 def is_agreed(invocation: Invocation, proposal: Proposal, consent: Consent) -> bool:
-    """Show what will be appended, and return True if it is to be: not if it is only to be shown, or nothing is left.
+    """Show what would be appended, and return True if it should be: not in a dry run, or if there is nothing to append.
 
-    Asks at a terminal. Raises Refused if nobody agrees where somebody has to, or to something else.
+    Asks at a terminal. Raises Refused if required consent is missing, or the digest is not the expected one.
     """
     terminal = invocation.terminal
     if consent.dry_run:
@@ -105,7 +105,7 @@ def _document(messages: Sequence[Message], verdict: str, limit: int | None = _SH
 
 
 class Parsed(Struct, frozen=True):
-    """A command and its parameters by name, the words it was parsed from, and the patterns that it names."""
+    """A parsed command: its name, its parameters by name, and the words it was parsed from."""
 
     name: str
     params: dict[str, Any]
@@ -118,16 +118,16 @@ class Parsed(Struct, frozen=True):
 
     @property
     def environments(self) -> set[str]:
-        """The environments of those addresses, as they are written: none for a command about the whole record."""
+        """The environments in `patterns`, as written; empty for a command about the whole record."""
         if self.name in _OF_THE_RECORD:
             return set()
         return {pattern.split("/")[1] if "/" in pattern else "" for pattern in self.patterns}
 
 
 def parse(cli: click.Group, words: Sequence[str]) -> Parsed:
-    """Return what a command line says, without running it: somebody else is to agree to it.
+    """Parse a command line without running it.
 
-    Raises ClickException, for a global option too, and click's Exit for --help.
+    Raises ClickException, also for a global option, and click's Exit for --help.
     """
     given, invocation, name = list(words), Invocation(), ""
     context = click.Context(cli, info_name="reconciler", obj=invocation)

@@ -43,7 +43,7 @@ def status(invocation: Invocation, patterns: tuple[str, ...], form: str, detaile
 def status_of(project: Project, patterns: tuple[str, ...], *, current: bool = False) -> Status:
     """Return the status of the selected targets, with the plan that is left for them. Raises ReconcilerError.
 
-    With `current`, that is Refused for a record that is not the one to go by.
+    With `current`, raises Refused if the first gate is closed.
     """
     planned = make_plan(project, patterns, allow_empty=True)
     if current and not planned.reading.standing.first_gate_open:

@@ -1,4 +1,4 @@
-"""The standard streams: open, and of some width. Help needs them too, so nothing but `sys` is loaded."""
+"""Opens, measures and discards the standard streams. Help needs this, so it loads only the standard library."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def open_streams() -> None:
-    """Open what is closed: else the next file, a record perhaps, would get the number of a stream."""
+    """Open each closed standard stream: otherwise the next file opened, perhaps a record, would get its number."""
     sys.stdin = sys.stdin or os.fdopen(os.open(os.devnull, os.O_RDONLY), "r")
     sys.stdout = sys.stdout or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     sys.stderr = sys.stderr or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
@@ -22,7 +22,7 @@ def open_streams() -> None:
 
 
 def columns(stream: TextIO) -> int:
-    """Return the width of a stream: COLUMNS, or that of its terminal; 80 if neither is known."""
+    """Return the width of a stream: COLUMNS, or its terminal's width; 80 if neither is known."""
     with suppress(ValueError):
         if (given := int(os.environ.get("COLUMNS", ""))) > 0:
             return given
@@ -32,5 +32,5 @@ def columns(stream: TextIO) -> int:
 
 
 def lead_nowhere(stream: TextIO) -> None:
-    """Send what is still buffered nowhere: it would fail once more at the end, and change the exit code."""
+    """Discard what a stream still buffers: a second failure at the end would change the exit code."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -36,9 +36,9 @@ _CLEAR = "\r\x1b[2K"
 
 
 class Terminal:
-    """The streams, written as `flags` say. `words` are the global flags that commands to paste need.
+    """The streams, written according to `flags`. `words` are the global flags that commands to paste need.
 
-    `has_live_line`: the cursor of stderr is in a line that is drawn again and again.
+    `has_live_line`: the cursor of stderr is in a progress line, which is redrawn.
     """
 
     def __init__(self, flags: Mapping[str, Any], words: tuple[str, ...] = ()) -> None:
@@ -51,7 +51,7 @@ class Terminal:
         self._is_done = False
 
     def report(self, document: Callable[[], Document], values: Callable[[], Any], form: str) -> None:
-        """Print a report to stdout as `form` says: its document, or `values` as JSON."""
+        """Print a report to stdout in the format `form`: its document, or `values` as JSON."""
         match form:
             case "json":
                 from reconciler.reports import json  # noqa: PLC0415 - a command pays only for what it uses
@@ -91,7 +91,7 @@ class Terminal:
             self.warn(replace(message, what=f"{message.what}; the command itself succeeded"))
 
     def print_foreign(self, body: bytes) -> None:
-        """Print what the service sent: as it came for a program, escaped for a terminal and for the log of a runner."""
+        """Print text from the service: unchanged for a program, escaped for a terminal and for a runner's log."""
         if not (sys.stdout.isatty() or in_actions()):
             self.print(body)
             return
@@ -99,7 +99,7 @@ class Terminal:
         self.print("\n".join(harmless_line(line.replace("\t", "    ")) for line in lines))
 
     def work_is_done(self) -> None:
-        """From now on a result that cannot be printed is no failure: a second run would do the work again."""
+        """From now on, warn instead of failing if a result cannot be printed: a second run would repeat the work."""
         self._is_done = True
 
     def tell(self, document: Document) -> None:
@@ -144,7 +144,7 @@ class Terminal:
         return text_of.Layout(self.words, width, self.wants_colour(stream), self.is_verbose)
 
     def wants_colour(self, stream: TextIO) -> bool:
-        """True if a stream gets colour: --color decides, then NO_COLOR, FORCE_COLOR, and whether it is a terminal."""
+        """True if a stream gets colour. --color decides, else NO_COLOR, else FORCE_COLOR, else if it is a terminal."""
         choice = self.flags.get("color")
         if choice in ("always", "never"):
             return bool(choice == "always")
@@ -154,7 +154,7 @@ class Terminal:
 
 
 def _of_run(document: Document) -> Document:
-    """Return a document that somebody reads elsewhere, with the run that made it."""
+    """Return a document with the facts of this run added, for readers who see it elsewhere."""
     return replace(document, facts=(*document.facts, *run_facts()))
 
 
@@ -164,7 +164,7 @@ def has_terminal() -> bool:
 
 
 def says_yes(question: str) -> bool:
-    """Return True if the answer is yes, in full; the end of the input is a no."""
+    """Return True if the answer is `yes`; the end of the input counts as no."""
     try:
         click.echo(f"{question} Type 'yes' to continue: ", nl=False, err=True)
     except OSError:  # the question cannot be seen
@@ -187,7 +187,7 @@ def in_actions() -> bool:
 
 
 def run_facts() -> tuple[tuple[str, str], ...]:
-    """Return the commit, the author, the branch or pull request, and the run of a step, as far as they are known."""
+    """Return the known ones of commit, author, branch or pull request, and run of an Actions step."""
     get = os.environ.get
     run = f"{get('GITHUB_SERVER_URL')}/{get('GITHUB_REPOSITORY')}/actions/runs/{get('GITHUB_RUN_ID')}"
     number, _, merge = get("GITHUB_REF_NAME", "").partition("/")
@@ -197,7 +197,7 @@ def run_facts() -> tuple[tuple[str, str], ...]:
 
 
 def mask(secrets: Iterable[str]) -> None:
-    """Have the runner mask secrets in the log, before they are printed. Raises Refused if that cannot be asked for."""
+    """Tell the runner to mask secrets in the log. Raises Refused if that is impossible."""
     if not in_actions():
         return
     lines = dict.fromkeys(line for secret in secrets for line in secret.splitlines() if line.strip())
@@ -210,7 +210,7 @@ def mask(secrets: Iterable[str]) -> None:
 
 
 def annotation(message: Message, level: str) -> str:
-    """Return a message as a command that shows it beside its line in a pull request."""
+    """Return a message as a runner command that shows it next to its line in a pull request."""
     fields = {}
     if message.place:
         file = Path(message.place.file).absolute()

@@ -1,4 +1,4 @@
-"""Credentials are never read from `config/`: found there, they are a mistake that does not show them."""
+"""Finds credentials in `config/`, where they are a mistake, and keeps them out of every message."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ _LONG_WORD = 16
 
 
 def secrets(targets: Iterable[str], lookup: Callable[[str], str | None]) -> dict[str, str]:
-    """Return the secrets in variables as they may be written in YAML and URLs, each with its variable; longest first.
+    """Return the secrets in variables, in each form they take in YAML and URLs, with the variable; longest first.
 
-    Those that any text may contain, short ones and plain words, are left out.
+    Secrets that may occur in any text, short ones and plain words, are left out.
     """
     forms: dict[str, str] = {}
     for name in (*_SECRETS, *(f"{TargetName(target).variable_prefix}CLIENT_SECRET" for target in targets)):
@@ -70,17 +70,16 @@ def secrets(targets: Iterable[str], lookup: Callable[[str], str | None]) -> dict
 
 
 def _forms(secret: str) -> set[str]:
-    """Return `secret` plain, quoted for YAML, and percent-encoded: all characters, or only those that a URL must not
-    contain."""
+    """Return `secret` plain, quoted for YAML, and percent-encoded, in full or as far as URLs require it."""
     escaped = {quote(secret, safe=kept) for kept in ("", "/", "!#$&'()*+,/:;=?@")} | {quote_plus(secret)}
     lower = {re.sub("%[0-9A-F]{2}", lambda escape: escape[0].lower(), form) for form in escaped}
     return {secret, json.dumps(secret)[1:-1], secret.replace("'", "''"), *escaped, *lower}
 
 
 def cover(file: File, known: Mapping[str, str], mistakes: Mistakes) -> File:
-    """Report every secret in the text of a file, in comments too, and cover it, so that nothing can show it later.
+    """Report every secret in the text of a file, also in comments, and return the file with them overwritten.
 
-    Returns the file itself if there is none. A secret that is covered keeps its length, and other mistakes their place.
+    Returns the file itself if there is none. Lengths are kept, so that other mistakes keep their places.
     """
     written = [secret for secret in known if secret.encode() in file.data]
     looks = [look for look in _LOOKS if any(mark.encode() in file.data for mark in look[0])]
@@ -97,7 +96,7 @@ def cover(file: File, known: Mapping[str, str], mistakes: Mistakes) -> File:
 
 
 def remove(node: Node, mistakes: Mistakes, prefix: str = _ANY_TARGET) -> None:
-    """Report every credential under `node`, and take it out so that nothing else is reported about it.
+    """Report and remove every credential under `node`, so that nothing else is reported about it.
 
     A credential is a value under a key that is named like one, in any spelling. A URL with user info is reported and
     stays. `prefix` begins the names of the variables to use instead.
@@ -118,7 +117,7 @@ def remove(node: Node, mistakes: Mistakes, prefix: str = _ANY_TARGET) -> None:
 
 
 def _is_refused(member: Member, mistakes: Mistakes, prefix: str) -> bool:
-    """True if a member is a credential, which is reported."""
+    """Report a member that is a credential, and return True if it is one."""
     name, value = member.key, member.value
     if _is_credential(name) and not is_plain(value, "null"):
         field = "CLIENT_ID" if name.lower().endswith("id") else "CLIENT_SECRET"

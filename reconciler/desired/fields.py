@@ -22,8 +22,8 @@ class Field(Struct, frozen=True):
     """One key: its name, the shape and the meaning of its value.
 
     `pattern` is a regular expression for the text, or for the names of NAMES; `expected` says it in words, and
-    `remedy` what to do. `words` are those that are allowed; `keys` those of a MAPPING; `item` is
-    each element of a LIST, or each value of NAMES. `required`: in its mapping. `nullable`: `null` is a value.
+    `remedy` what to do. `words` are the words allowed, `keys` the keys of a MAPPING; `item` is
+    each element of a LIST, or each value of NAMES. `required`: its mapping must have it. `nullable`: `null` is a value.
     """
 
     name: str
@@ -160,7 +160,7 @@ _SCALAR = ["string", "number", "boolean"]
 
 
 def schema() -> dict[str, Any]:
-    """Return the schema, as a JSON document of draft 7, which the YAML language server of most editors reads."""
+    """Return the JSON Schema (draft 7, which most editors' YAML language servers read) as a document."""
     root = _schema_of(FILE)
     head = {"$schema": "http://json-schema.org/draft-07/schema#", "title": "A file in the config/ of reconciler"}
     return {**head, **root, "type": ["object", "null"]}

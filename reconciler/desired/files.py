@@ -26,7 +26,7 @@ _UNREADABLE = (Step("set --config or RECONCILER_CONFIG to a readable file or dir
 
 
 class File(Struct, frozen=True):
-    """One file as the user would name it, and its bytes, which are valid UTF-8."""
+    """One file: its name as the user would write it, and its bytes, which are valid UTF-8."""
 
     name: str
     data: bytes
@@ -45,9 +45,9 @@ def read(config: Path, mistakes: Mistakes) -> list[File]:
 
 
 def _walk(top: Path, mistakes: Mistakes) -> Iterator[Path]:
-    """Yield the YAML files under `top`. Links within it are followed, and no directory is read twice.
+    """Yield the YAML files under `top`. Links within `top` are followed, and no directory is read twice.
 
-    A link out of it is a mistake: whoever may add one could have lines of any file quoted, where they are mistaken.
+    A link out of `top` is a mistake: messages quote lines, so a link could reveal parts of any file.
     """
     inside = os.path.realpath(top)
     pending, seen = [top], set()
@@ -79,7 +79,7 @@ def _walk(top: Path, mistakes: Mistakes) -> Iterator[Path]:
 
 
 def _read(path: Path, mistakes: Mistakes, *, explicit: bool) -> File | None:
-    """Read one file. A pipe is read only if it was named itself: in a directory the read would never return."""
+    """Read one file. A pipe is read only if the user named it: in a directory, a read could block forever."""
     at = _top(path)
     try:
         if not explicit and not path.is_file():
@@ -105,11 +105,11 @@ def _read(path: Path, mistakes: Mistakes, *, explicit: bool) -> File | None:
 
 
 def place_after(name: str, text: str) -> Place:
-    """Return the place in the file `name` right behind its beginning `text`."""
+    """Return the place that follows `text`, the beginning of the file `name`."""
     return Place(name, text.count("\n") + 1, len(text) - text.rfind("\n"))
 
 
 def _top(path: Path) -> Place:
-    """Return the start of a file, named as the user would; escaped where that could not be printed on one line."""
+    """Return the start of a file; its name is as the user would write it, escaped if it does not print on one line."""
     name = str(path)
     return Place(name if name.isprintable() else ascii(name)[1:-1], 1, 1)

@@ -23,7 +23,7 @@ def load(config: Path, lookup: Lookup = lambda _name: None) -> Desired:
     """Return the desired state that the directory (or the one file) `config` describes.
 
     `lookup` returns the value of a variable by its name, None if it is unset: of those that override the addresses of
-    targets, of RECONCILER_RECIPIENTS, and of secrets, which must not stand in `config`. Raises ConfigError with every
+    targets, of RECONCILER_RECIPIENTS, and of secrets, which must not occur in `config`. Raises ConfigError with every
     mistake, sorted by place; warnings are in the `warnings` of the result, or of the error.
     """
     desired, problem = load_sound(config, lookup)
@@ -33,7 +33,7 @@ def load(config: Path, lookup: Lookup = lambda _name: None) -> Desired:
 
 
 def load_sound(config: Path, lookup: Lookup = lambda _name: None) -> tuple[Desired, ConfigError | None]:
-    """Return as `load` does, of a configuration with mistakes the sound targets and subscriptions; and the error."""
+    """Return the desired state as `load` does, only its sound parts if there are mistakes, and the error, if any."""
     mistakes = Mistakes()
     contents = files.read(config, mistakes)
     gathered = sections.gather(_roots(contents, {}, mistakes), mistakes)

@@ -38,7 +38,7 @@ _PLACEHOLDER = re.compile(r"https?://([^/?:]*\.example)(?![^/?:])", re.IGNORECAS
 def merge(
     patterns: Mapping[str, Pattern], targets: Mapping[TargetName, Declared], mistakes: Mistakes
 ) -> dict[Address, Subscription]:
-    """Return the subscriptions wanted on every target, sorted by address."""
+    """Return the desired subscriptions of all targets, sorted by address."""
     layers: dict[str, Layer] = {}
     for name, pattern in patterns.items():
         layers[name] = {member.key: patch_of(member, mistakes) for member in pattern.members.values()}
@@ -84,7 +84,7 @@ def _refuse_undeclared(
 
 
 def _has_fault(url: str, node: Node, mistakes: Mistakes) -> bool:
-    """True if a webhook URL has a fault, which is reported unless a mistake is known there."""
+    """Return True if a webhook URL has a fault, and report it unless that place has a mistake already."""
     fault = urls.fault(url)
     if fault is not None:
         mistakes.add_first(fault.name, node, f"webhookUrl {fault.what}: {shown(url)}", fault.remedy)
@@ -92,7 +92,7 @@ def _has_fault(url: str, node: Node, mistakes: Mistakes) -> bool:
 
 
 def _patterns_of(target: TargetName) -> tuple[str, str, str, str]:
-    """Return the patterns that match a target: one general, two between, one particular."""
+    """Return the patterns that match a target, from `*/*` to its own name."""
     region, _, environment = target.partition("/")
     return "*/*", f"{region}/*", f"*/{environment}", target
 
@@ -109,8 +109,8 @@ def _refuse_retry(target: TargetName, node: Node, subscriptions: Iterable[Subscr
 class _Merger(Struct):
     """The subscriptions of one target.
 
-    `unusable` are variables with a mistake, None if any may be one. `lost` are names of subscriptions under patterns
-    that match no target: they may be meant for this one. `hosts` are the placeholders that were warned of.
+    `unusable` are variables with a mistake, None if any variable may be one. `lost` are names of subscriptions under
+    patterns that match no target: they may be meant for this one. `hosts` are placeholder hosts already warned about.
     """
 
     target: TargetName
@@ -133,7 +133,7 @@ class _Merger(Struct):
         return [subscription for subscription in wanted if subscription is not None]
 
     def _agreed(self, of_region: Layer, of_environment: Layer) -> Layer:
-        """Return two layers of one rank as one: they may complete each other, and not differ."""
+        """Return two equally specific layers merged into one: they may complete but not contradict each other."""
         agreed = of_region | of_environment
         for name in of_region.keys() & of_environment.keys():
             first, later = sorted((of_region[name], of_environment[name]), key=lambda patch: place(patch.key))
@@ -155,7 +155,7 @@ class _Merger(Struct):
         self.mistakes.add(kind, later, what, remedy, once=f"{place(first)}: {conflict}")
 
     def _complete(self, name: str, patch: Patch) -> Subscription | None:
-        """Return the subscription of merged patches, with the sound part of it: its codes may clash with others."""
+        """Return the subscription of merged patches, also with a mistaken URL; report missing fields, None without codes."""
         codes, url = patch.codes, patch.url
         if codes is None or url is None:
             self._refuse_incomplete(name, patch)
@@ -211,7 +211,7 @@ _Conflict = tuple[Subscription, Subscription, list[str]]
 def refuse_overlaps(
     subscriptions: Iterable[Subscription], declared: Mapping[TargetName, Declared], mistakes: Mistakes
 ) -> None:
-    """Report each pair of subscriptions of one service that may not share a code, at the place of the later one.
+    """Report each pair of subscriptions of one service that share a code but must not, at the place of the later one.
 
     If a variable overrides a `base_url`, it may have made one service of two, so the message names it.
     """
@@ -243,7 +243,7 @@ def refuse_overlaps(
 def _conflicting(
     holders: list[Subscription], targets: Mapping[TargetName, Target]
 ) -> Iterator[tuple[Subscription, Subscription]]:
-    """Yield each of the holders of one code that may not have it, after the first of those that it conflicts with.
+    """Yield pairs of holders of one code: each that must not have it, preceded by the first it conflicts with.
 
     Two conflict if the target of either refuses overlaps, or if they have the same URL.
     """
@@ -261,7 +261,7 @@ def _conflicting(
 
 
 def _report(pairs: list[_Conflict], targets: Mapping[TargetName, Target], mistakes: Mistakes) -> None:
-    """Report pairs that are at the same places, on several targets perhaps, as one mistake."""
+    """Report pairs at the same places as one mistake, even if they are on several targets."""
     first, later, codes = pairs[0]
     concerned = {subscription.address.target for pair in pairs for subscription in pair[:2]}
     others = concerned - {first.address.target, later.address.target}

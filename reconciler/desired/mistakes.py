@@ -37,20 +37,20 @@ class Positioned(Struct, gc=False):
 
 
 def place(of: Positioned) -> Place:
-    """Return the place where a node begins, as people count."""
+    """Return the place where a node begins, counted from 1."""
     return Place(of.file, of.line + 1, of.column + 1)
 
 
 def position(message: Message) -> tuple[Place, str]:
-    """Return the key that messages are sorted by: those of no file come first."""
+    """Return the sort key of a message; messages without a file come first."""
     return message.place or Place("", 0, 0), message.what
 
 
 class Mistakes(Struct):
-    """Mistakes and warnings. Of very many in one file, `found` has some; `count` counts all. `unread` are warnings too.
+    """The mistakes found. If one file has very many, `found` has only some; `count` counts all. `unread` are warnings.
 
-    `hidden` is true if something could not be read, a file or a section, so that nothing follows from what is missing:
-    a target may be declared in the file that could not be read.
+    `hidden` is true if a file or a section could not be read. Then a missing declaration is not reported: it may be in
+    the part that could not be read.
     """
 
     found: set[Message] = field(default_factory=set)
@@ -62,9 +62,9 @@ class Mistakes(Struct):
     _in_file: Counter[str] = field(default_factory=Counter)
 
     def add(self, name: str, at: Place | Positioned, what: str, *remedy: str | Step, once: str = "") -> None:
-        """Add a mistake, unless it is known there; `once` identifies it there whatever target it is found for.
+        """Add a mistake, once for each place; `once` identifies it there, whichever target it is found for.
 
-        A mistake that would show a covered secret follows from that, and is left out.
+        A mistake that would show a covered secret results from the covering, and is left out.
         """
         at = at if isinstance(at, Place) else place(at)
         if MASK in what:
@@ -79,7 +79,7 @@ class Mistakes(Struct):
             self.found.add(_message(name, at, what, remedy))
 
     def add_first(self, name: str, at: Place | Positioned, what: str, *remedy: str | Step) -> None:
-        """Add it unless a mistake is known there: one value is judged again for each target that it is merged into."""
+        """Add a mistake unless its place has one: a value is checked again for each target that it is merged into."""
         at = at if isinstance(at, Place) else place(at)
         if at not in self._places:
             self.add(name, at, what, *remedy)
@@ -94,7 +94,7 @@ class Mistakes(Struct):
         self.warnings.add(_message(name, at if isinstance(at, Place) else place(at), what, (remedy,)))
 
     def nearest(self, word: str, known: Iterable[str], at: Positioned) -> str | None:
-        """Return the name that `word` was probably meant to be; none if the file has very many mistakes."""
+        """Return the name that `word` was probably meant to be; None also if the file has very many mistakes."""
         from difflib import get_close_matches  # noqa: PLC0415 - only a configuration with mistakes pays for it
 
         candidates = [] if self._in_file[at.file] > FILE_LIMIT else islice(known, _COMPARED)
@@ -116,7 +116,7 @@ def _message(name: str, at: Place, what: str, remedy: Iterable[str | Step]) -> M
 
 
 def shown(text: str) -> str:
-    """Return `text` for a message: quoted, escaped, cut; without what may be user info, a query or a secret."""
+    """Return `text` for a message: quoted, escaped, cut, and without possible user info, queries and secrets."""
     if "@" in text:
         return "a value with an @"
     if _looks_random(text):
@@ -126,18 +126,18 @@ def shown(text: str) -> str:
 
 
 def _looks_random(text: str) -> bool:
-    """True if a word in it changes between capitals, small letters and digits as often as no name does."""
+    """True if a word changes between capitals, small letters and digits more often than names do."""
     words = re.findall(r"[\w+/=-]{20,}", text[:_CONSIDERED])
     return any(len(re.findall("[a-z]+|[A-Z]+|[0-9]+", word)) >= len(word) * _OFTEN for word in words)
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return names for a message: sorted, with commas; of very many the first."""
+    """Return names for a message: sorted, separated by commas, cut after the first ones if there are many."""
     known = sorted(names)
     more = [f"and {len(known) - _NAMES_SHOWN} more"] if len(known) > _NAMES_SHOWN else []
     return ", ".join(known[:_NAMES_SHOWN] + more) or "none"
 
 
 def question(meant: str | None) -> str:
-    """Return the question if that was meant; empty for None."""
+    """Return the question "did you mean …?"; empty for None."""
     return "" if meant is None else f" (did you mean {meant!r}?)"

@@ -34,14 +34,14 @@ _UNPRINTABLE = r"[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 class Scalar(Positioned, gc=False):
-    """Text as it was written. `plain` is without quotes."""
+    """Text as it was written; `plain` if it is not quoted."""
 
     value: str
     plain: bool
 
 
 class Member(Positioned, gc=False):
-    """One key of a mapping, where it is, with its value."""
+    """One key of a mapping, its place, and its value."""
 
     key: str
     value: Node
@@ -67,11 +67,11 @@ Node = Scalar | MapNode | ListNode | Broken
 
 
 class _TooDeep(Exception):
-    """A file is nested deeper than any meaningful one; args: the place."""
+    """A file is nested too deeply; args: the place."""
 
 
 def build(file: File, mistakes: Mistakes) -> Node | None:
-    """Return the one document of a file; None if it is empty, or too broken to continue with."""
+    """Return the only document of a file; None if it is empty or too broken to continue."""
     try:
         events = iter(Loader(file.data).get_event, None)
         builder = _Builder(file.name, islice(events, EVENT_LIMIT).__next__, mistakes)
@@ -103,7 +103,7 @@ def build(file: File, mistakes: Mistakes) -> Node | None:
 
 
 class _Builder(Struct):
-    """One file while it is being read. `keys` has each key once: the names of fields are repeated in every mapping."""
+    """One file while it is read. `keys` interns keys, since field names recur in every mapping."""
 
     file: str
     next: Callable[[], Event]
@@ -171,7 +171,7 @@ def refuse_duplicate(member: Member, first: Member, mistakes: Mistakes) -> None:
 
 
 def _refuse_syntax(file: File, problem: MarkedYAMLError, mistakes: Mistakes) -> None:
-    """Report the parser's message, with a remedy for the slips that this configuration invites."""
+    """Report the parser's message, with a remedy for common slips."""
     mark = cast("Mark", problem.problem_mark)
     lines = file.data.decode().split("\n")
     line = min(mark.line, len(lines) - 1)  # the parser sees the end of a file behind its last line

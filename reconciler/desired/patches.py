@@ -1,4 +1,4 @@
-"""The fields that one pattern gives to one subscription: a patch, to be laid over those of more general patterns."""
+"""The fields that one pattern gives to one subscription: a patch, which overrides those of more general patterns."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _PIECE = rf"\{{\{{|\}}\}}|\{{({VARIABLE})\}}"
 
 
 class Given(Struct, Generic[_Value], frozen=True, gc=False):
-    """A field as it is given, and its node; not `sound` if it has a mistake.
+    """The value of a field, and its node; not `sound` if it has a mistake.
 
-    `eventCodes` are sorted, without those that have mistakes; `webhookUrl` is not substituted yet.
+    `eventCodes` are sorted, without the mistaken ones; variables in `webhookUrl` are not substituted yet.
     """
 
     value: _Value
@@ -41,14 +41,14 @@ class Patch(Struct, frozen=True, gc=False):
     url: Given[str] | None = None
 
     def over(self, general: Patch) -> Patch:
-        """Return this patch laid over a more general one, field by field; over `null` it starts afresh."""
+        """Return this patch completed from a more general one; this patch alone if either is `null`."""
         if not self.wanted or not general.wanted:
             return self
         return Patch(self.key, codes=self.codes or general.codes, url=self.url or general.url)
 
 
 def patch_of(member: Member, mistakes: Mistakes) -> Patch:
-    """Return the patch that a member of a pattern is."""
+    """Return the patch of a member of a pattern."""
     node = member.value
     if isinstance(node, MapNode):
         given = reading.fields(node, member.key, _KEYS, mistakes) or {}
@@ -102,7 +102,7 @@ def _codes(node: Node, mistakes: Mistakes) -> Given[tuple[str, ...]]:
 
 
 def _odd_codes(node: Node, items: list[Node], mistakes: Mistakes) -> Given[tuple[str, ...]]:
-    """Return codes that something is reported about."""
+    """Report mistakes in event codes, and return the sound ones."""
     if not items:
         remedy = "add a code, or write null for the subscription to exclude it"
         mistakes.add("no-codes", node, "eventCodes is empty", remedy)

@@ -1,4 +1,4 @@
-"""Reads nodes as the table says: each function returns the value, or reports why there is none and returns None."""
+"""Reads nodes by the table of fields. Each function returns the value, or reports a mistake and returns None."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Valued(Protocol[_Value]):
 
 
 def content(node: Node, kind: type[_Valued[_Value]], name: str, mistakes: Mistakes) -> _Value | None:
-    """Return the value of a node of this kind; that of a scalar as it was written: `no` and `0123` are text."""
+    """Return the content of a node of this kind. A scalar's is the text as written, also for `no` and `0123`."""
     if isinstance(node, kind) and not is_empty(node):
         return cast("_Valued[_Value]", node).value
     expected, remedy = _KINDS[kind]
@@ -41,7 +41,7 @@ def content(node: Node, kind: type[_Valued[_Value]], name: str, mistakes: Mistak
 
 
 def is_named(rule: Field, member: Member, mistakes: Mistakes) -> bool:
-    """True if a key is a name as the NAMES field allows it."""
+    """Return True if a key is a name that the NAMES field allows; report it otherwise."""
     if re.fullmatch(rule.pattern, member.key):
         return True
     mistakes.add("invalid-name", member, f"expected {rule.expected}, got {shown(member.key)}", rule.remedy)
@@ -49,9 +49,9 @@ def is_named(rule: Field, member: Member, mistakes: Mistakes) -> bool:
 
 
 def fields(node: Node, name: str, known: Collection[str], mistakes: Mistakes) -> dict[str, Node] | None:
-    """Return the values of a mapping whose keys are `known`; the others are reported, their values never shown.
+    """Return the values of the `known` keys of a mapping; report other keys, without their values.
 
-    A misspelt key stands for the key that it resembles, so that this is not reported as missing too.
+    A misspelt key counts as the key that it resembles, which is then not reported as missing.
     """
     given = content(node, MapNode, name, mistakes)
     if given is None:
@@ -68,7 +68,7 @@ def fields(node: Node, name: str, known: Collection[str], mistakes: Mistakes) ->
 
 
 def refuse_key(member: Member, name: str, known: Collection[str], mistakes: Mistakes) -> str | None:
-    """Report a key that `name` does not have; return the key that was probably meant, if any."""
+    """Report a key that `name` does not have, and return the key that was probably meant, if any."""
     meant = mistakes.nearest(member.key, known, member)
     what = f"unknown key {shown(member.key)} in {name}{question(meant)}"
     mistakes.add("unknown-key", member, what, f"valid keys: {listed(known)}")
@@ -110,5 +110,5 @@ def is_plain(node: Node, word: str) -> bool:
 
 
 def is_empty(node: Node) -> bool:
-    """True if the node is no value: nothing at all, `~`, or a null where none is allowed."""
+    """True if the node has no value: nothing at all, `~`, or a null where none is allowed."""
     return type(node) is Scalar and node.plain and node.value in _NO_VALUE

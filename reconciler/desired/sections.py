@@ -38,7 +38,7 @@ Lookup = Callable[[str], str | None]
 class Pattern(Struct):
     """A target or a pattern of targets under `subscriptions:`: one key for each file that has it, and all members.
 
-    `misnamed` are those whose name, which is reported, cannot be that of a subscription.
+    `misnamed` are members whose names are invalid, which is reported.
     """
 
     keys: list[Member] = field(default_factory=list)
@@ -55,7 +55,7 @@ class Sections(Struct):
 
 
 def gather(roots: Iterable[Node], mistakes: Mistakes) -> Sections:
-    """Return all files as one. A key that is defined twice counts where it is first, and is reported at the second."""
+    """Return all files as one. A key that is defined twice is reported at the second place, and the first counts."""
     sections = Sections()
     for root in roots:
         if isinstance(root, MapNode):
@@ -107,9 +107,9 @@ RECIPIENTS_VARIABLE: Final = "RECONCILER_RECIPIENTS"
 
 
 def read_recipients(node: Node | None, lookup: Lookup, mistakes: Mistakes) -> tuple[str, ...]:
-    """Return the recipients in the order in which they are given. None is ever shown: it might be the secret half.
+    """Return the recipients in the order given. Messages show none of them: it might be a private key.
 
-    The variable takes the place of a missing section, and must not name others than the section does.
+    The variable replaces a missing section, and must name the same recipients as an existing one.
     """
     given = (lookup(RECIPIENTS_VARIABLE) or "").replace(",", " ").split()
     for recipient in given:
@@ -134,7 +134,7 @@ def read_recipients(node: Node | None, lookup: Lookup, mistakes: Mistakes) -> tu
 
 
 def _check(recipient: str, at: Place, mistakes: Mistakes) -> bool:
-    """True for a recipient that something can be sealed to; others are reported."""
+    """Return True if data can be encrypted to a recipient; report it otherwise."""
     remedy = "use the public key (age1 and 58 characters), never the secret key"
     if re.fullmatch(RECIPIENT.pattern, recipient):  # age takes it in capitals too: one key would then be two recipients
         import pyrage  # type: ignore[import-untyped]  # noqa: PLC0415 - most starts need not pay for it
@@ -150,13 +150,13 @@ def _check(recipient: str, at: Place, mistakes: Mistakes) -> bool:
 
 
 def read_verification(node: Node, mistakes: Mistakes) -> Verification | None:
-    """Return how notifications are signed; None if that has a mistake."""
+    """Return the signature scheme of notifications; None if the section has a mistake."""
     values = reading.mapping(node, VERIFICATION, mistakes)
     return None if values is None else Verification(**values)
 
 
 def read_parity(node: Node, mistakes: Mistakes) -> tuple[ParityException, ...]:
-    """Return the exceptions under `parity: {ignore: […]}`, in the order in which they are given."""
+    """Return the exceptions under `parity: {ignore: […]}`, in the order given."""
     given = reading.fields(node, PARITY.name, PARITY.known, mistakes) or {}
     items = reading.content(given[IGNORE.name], ListNode, IGNORE.name, mistakes) if IGNORE.name in given else []
     read = ((item, reading.mapping(item, IGNORED, mistakes)) for item in items or [])

@@ -24,8 +24,8 @@ _KEYS: Final = tuple(key.name for key in TARGET_KEYS)
 class Declared(Struct, frozen=True):
     """A declared target, as far as it is free of mistakes.
 
-    `variables` are those of the target with the reserved ones; one without a usable value is None, and so are all of
-    them together if `vars` cannot be read. `unknown` is the node of `unknown:`, if it is given.
+    `variables` includes the reserved ones; a variable without a usable value is None, and `variables` itself is None if
+    `vars` cannot be read. `unknown` is the node of `unknown:`, if given.
     """
 
     target: Target | None
@@ -80,7 +80,7 @@ class _Reader(Struct):
         return Declared(target, variables, given.get(UNKNOWN.name))
 
     def _url(self, key: Field, given: dict[str, Node]) -> str | None:
-        """Return the URL in use for a key: "" if there is none and none is needed, None if it has a mistake."""
+        """Return the URL in use for a key: "" if it is absent and optional, None if it has a mistake."""
         name, variable = key.name, f"{self.name.variable_prefix}{key.name.upper()}"
         url: str | None = ""
         if name in given:

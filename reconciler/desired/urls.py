@@ -1,4 +1,4 @@
-"""Checks URLs: absolute, https (http on loopback only), and nothing in them that is not meant for the service."""
+"""Checks URLs: absolute, https (http on loopback only), and without parts that do not belong in them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SOME_ATTEMPT = "0" * 32
 
 
 class Fault(Struct, frozen=True):
-    """The fault of a URL: its name, a phrase to follow that of the field, and what to do."""
+    """The fault of a URL: its name, a phrase that follows the field's name, and a remedy."""
 
     name: str
     what: str
@@ -70,13 +70,13 @@ def fault(url: str) -> Fault | None:
 
 
 def base_fault(url: str) -> Fault | None:
-    """Return the fault of a URL that paths are appended to, if it has any."""
+    """Return the fault of a base URL, to which paths are appended, if it has any."""
     return fault(url) or (_QUERY if "?" in url else None)
 
 
 @lru_cache(maxsize=4096)
 def _host_fault(scheme: str, host: str) -> Fault | None:
-    """Return the fault of a host in lower case, alone or under this scheme."""
+    """Return the fault of a lower-case host, by itself or with this scheme."""
     labels = host.split(".")
     try:
         if host.startswith("["):

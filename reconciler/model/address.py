@@ -1,4 +1,4 @@
-"""The names of targets and the addresses of subscriptions: how they are written, and which of them `-t` selects."""
+"""The names of targets, the addresses of subscriptions, and the selection that `-t` makes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class TargetName(str):
 
 
 class Address(str):
-    """`region/environment/name`: the identity of a subscription, whatever its codes and URL become."""
+    """`region/environment/name`: the identity of a subscription, which outlives changes of its codes and URL."""
 
     __slots__ = ()
 
@@ -75,10 +75,10 @@ _MOST = 3
 
 
 def suggestion(names: Iterable[str], known: Iterable[str], before: str = "") -> str:
-    """The known names that are most like the unknown ones, as a question in parentheses; empty if none is like them.
+    """Return the known names most similar to the unknown ones, as a question in parentheses; empty if none is similar.
 
-    Names of several segments are alike if each segment is: addresses of one target all begin alike. `before` is put
-    before each.
+    Names of several segments are similar if each segment is: addresses of one target all begin alike. `before` is put
+    before each name.
     """
     candidates = sorted(set(known))
     meant = [f"{before}{name}" for unknown in names for name in _alike(unknown, candidates)]
@@ -114,7 +114,7 @@ class Selection(Struct, frozen=True, dict=True):
 
     @classmethod
     def of(cls, patterns: tuple[str, ...]) -> Selection:
-        """Raises SelectionError for a pattern that is neither `region/environment` nor `region/environment/name`."""
+        """Return a selection. Raises SelectionError unless each pattern has the two or three segments described above."""
         for pattern in patterns:
             if not is_pattern(pattern):
                 raise SelectionError(
@@ -137,7 +137,7 @@ class Selection(Struct, frozen=True, dict=True):
         return not self.patterns or bool(self._concerning(target))
 
     def unmatched(self, targets: Collection[TargetName], addresses: Collection[Address]) -> list[str]:
-        """The patterns that match nothing that is known."""
+        """Return the patterns that match no known target or address."""
         return [
             pattern
             for pattern in self.patterns
@@ -145,7 +145,7 @@ class Selection(Struct, frozen=True, dict=True):
         ]
 
     def _concerning(self, target: TargetName) -> list[str]:
-        """The patterns that match a target, or may match an address on it."""
+        """Return the patterns that match a target, or may match an address on it."""
         if target not in self._by_target:
             globs = (pattern for over, pattern in self._globs if matches(over, target))
             self._by_target[target] = [*self._named.get(target, ()), *globs]
@@ -153,7 +153,7 @@ class Selection(Struct, frozen=True, dict=True):
 
     @cached_property
     def _by_target(self) -> dict[str, list[str]]:
-        """The results of `_concerning`: it is asked for each address of a target."""
+        """A cache of the results of `_concerning`, which is called for each address of a target."""
         return {}
 
     @cached_property
@@ -167,7 +167,7 @@ class Selection(Struct, frozen=True, dict=True):
 
     @cached_property
     def _globs(self) -> list[tuple[str, str]]:
-        """The other patterns, each after the part of it that is over targets."""
+        """The other patterns, each preceded by its first two segments, which select targets."""
         return [(over, pattern) for over, pattern in self._targets_of_patterns if not _is_name(over)]
 
     @property

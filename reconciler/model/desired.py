@@ -1,4 +1,4 @@
-"""The desired state: what `config/` says, read, merged and checked."""
+"""The desired state: the contents of `config/`, read, merged and checked."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Replace(StrEnum):
 
 
 class Unknown(StrEnum):
-    """The rule for an unknown outcome: wait for a person, or send the address again as a new attempt."""
+    """The rule for an unknown outcome: wait for a person, or create again as a new attempt."""
 
     WAIT = "wait"
     RETRY = "retry"
@@ -113,7 +113,7 @@ class Desired(Struct, frozen=True, dict=True):
     """The whole of `config/`. Targets and subscriptions are keyed and sorted by name and address.
 
     `state` is the place of the record as `config/` names it, "" if it does not; `record` its id, "" likewise.
-    `unread` are warnings of files there that are not read, which only `validate` gives.
+    `unread` are warnings about files that are not read; only `validate` shows them.
     """
 
     targets: Mapping[TargetName, Target]
@@ -133,7 +133,7 @@ class Desired(Struct, frozen=True, dict=True):
 
     @cached_property
     def by_target(self) -> Mapping[TargetName, list[Subscription]]:
-        """The subscriptions of each target that has some, sorted by address."""
+        """The subscriptions by target, sorted by address; targets without subscriptions are left out."""
         subscriptions: dict[TargetName, list[Subscription]] = {}
         for address, desired in self.subscriptions.items():
             subscriptions.setdefault(address.target, []).append(desired)
@@ -141,5 +141,5 @@ class Desired(Struct, frozen=True, dict=True):
 
 
 def account_hash(client_id: str) -> str:
-    """Return `sha256:` and a hash of a client id: it tells clients apart, and may be stored."""
+    """Return `sha256:` and a hash of a client id, which identifies the client and may be stored."""
     return "sha256:" + hashlib.sha256(b"reconciler account\0" + client_id.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""The plan: frozen, sorted, serialisable; what `apply` would do and why. And the results of applying it."""
+"""The plan: frozen, sorted, serialisable; what `apply` would do and why. Also the results of an apply."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Block(StrEnum):
 
 
 class Request(Struct, frozen=True, gc=False):
-    """The body of a create call, or what is desired of an address: sorted codes, and the URL as a template."""
+    """The body of a create call, or the desired state of an address: sorted codes, and the URL as a template."""
 
     codes: tuple[str, ...]
     template: str
@@ -83,7 +83,7 @@ class Change(Struct, frozen=True):
 
 
 class Surplus(Struct, frozen=True):
-    """Codes in force of a desired subscription that are not desired, or that another attempt delivers as well.
+    """Codes in force of a desired subscription that are not desired, or that another attempt also delivers.
 
     `requested`: their removal has been requested.
     """
@@ -104,7 +104,7 @@ class Duplicate(Struct, frozen=True):
 
 
 class TargetPlan(Struct, frozen=True):
-    """The plan of one target. `digest` covers its changes'. `unchanged` counts the subscriptions as desired."""
+    """The plan of one target. `digest` covers the digests of its changes. `unchanged` counts the subscriptions as desired."""
 
     target: Target
     digest: str
@@ -147,7 +147,7 @@ class Plan(Struct, frozen=True):
 
     @property
     def unchanged(self) -> int:
-        """The number of desired subscriptions that are in force as desired."""
+        """The number of subscriptions that are in force as desired."""
         return sum(target.unchanged for target in self.targets.values())
 
 
@@ -173,7 +173,7 @@ class Done(StrEnum):
 
     @classmethod
     def of(cls, outcome: Outcome) -> Done:
-        """Return what an outcome is called in results."""
+        """Return the result that an outcome leads to."""
         return cls(outcome.value)
 
 

@@ -37,7 +37,7 @@ IN_FORCE = (Status.LIVE, Status.AWAITING_REMOVAL)
 
 
 class Said(Struct, frozen=True, gc=False):
-    """Someone's word about an attempt: when, who, and a note."""
+    """A person's statement about an attempt: when, who, and a note."""
 
     at: str
     by: Mapping[str, str]
@@ -45,7 +45,7 @@ class Said(Struct, frozen=True, gc=False):
 
 
 class Attempt(Struct, frozen=True, gc=False):
-    """One create call (or an imported subscription) and what is known of it.
+    """One create call (or an imported subscription) and what is known about it.
 
     `codes` are those that it delivers as far as anyone knows, sorted; `url` is the URL as sent, `template` the same
     with `{attempt}` in it, if it has one. `since` and `by` are of its first fact, `at` of its last. `send_by` and
@@ -104,7 +104,7 @@ class Attempt(Struct, frozen=True, gc=False):
 
     @property
     def in_force(self) -> bool:
-        """True if, as far as anyone knows, it delivers."""
+        """True if it delivers, as far as is known."""
         return self.status in IN_FORCE
 
     @property
@@ -114,17 +114,17 @@ class Attempt(Struct, frozen=True, gc=False):
 
     @property
     def blocks(self) -> bool:
-        """True if it is unresolved and no retry took its place."""
+        """True if it is unresolved and no retry has replaced it."""
         return self.status in UNRESOLVED and not self.superseded_by
 
     @property
     def given_up(self) -> bool:
-        """True if it was taken for not created, by a retry or by a person, though a notification may prove it."""
+        """True if a retry or a person took it for not created, though a notification may prove the contrary."""
         return bool(self.superseded_by) or (self.absent is not None and self.own_url)
 
     @property
     def imported(self) -> bool:
-        """True if it was created by other means, and someone recorded that."""
+        """True if it was created by other means and recorded by a person."""
         return not self.settled_by
 
     @property
@@ -139,12 +139,12 @@ class Attempt(Struct, frozen=True, gc=False):
 
     @property
     def routes(self) -> frozenset[Route]:
-        """Its routes, by template: what it delivers where."""
+        """Its routes: each of its codes, with the template of its URL."""
         url = normal_url(self.template)
         return frozenset((code, url) for code in self.codes)
 
     def is_at(self, template: str) -> bool:
-        """True if it delivers to this URL, as templates compare."""
+        """True if it delivers to this URL; templates are compared."""
         return self.template == template or normal_url(self.template) == normal_url(template)
 
     def settled(self, now: float) -> bool:
@@ -169,12 +169,12 @@ class Loss(Struct, frozen=True, gc=False):
 
     @property
     def open(self) -> bool:
-        """True if nobody has ended it."""
+        """True if it has not been ended."""
         return self.completed is None
 
 
 class Record(Struct, frozen=True, dict=True):
-    """The meaning of all facts of a record. `attempts` are by id, oldest first.
+    """The state that results from all facts of a record. `attempts` are by id, oldest first.
 
     `head` is the hash of the last line, `entries` counts the lines. `closed_to` is the place where it continues, "" if
     it is open, and `closed_for` the loss that its copy opened there. `base_urls` and `accounts` are those that a target
@@ -201,15 +201,15 @@ class Record(Struct, frozen=True, dict=True):
 
     @property
     def open_losses(self) -> tuple[Loss, ...]:
-        """The losses that nobody has ended, in the order they were opened."""
+        """The losses that have not been ended, in the order they were opened."""
         return tuple(loss for loss in self.losses.values() if loss.completed is None)
 
     def contains(self, head: str) -> bool:
-        """True if nothing that the record said under this head is missing from it, or a loss names the head."""
+        """True if the record has everything that it had at this head, or a loss names the head."""
         return head in self.contained or head in self.missed
 
     def service_of(self, base_url: str) -> str:
-        """Return the key of the service that stands for all those which are the same as the one at `base_url`."""
+        """Return the key that stands for the service at `base_url` and all services declared the same as it."""
         key = service_key(base_url)
         return self.services.get(key, key)
 
@@ -223,7 +223,7 @@ class Record(Struct, frozen=True, dict=True):
         return sorted(self._by_address)
 
     def routes_at(self, service: str) -> Mapping[Route, tuple[Attempt, ...]]:
-        """Return the attempts that deliver, or may deliver, each route anywhere on a service (as `service_of` has it).
+        """Return the attempts that deliver, or may deliver, each route on a service (a key from `service_of`).
 
         Superseded attempts are left out: they block nothing.
         """
@@ -231,7 +231,7 @@ class Record(Struct, frozen=True, dict=True):
 
     @cached_property
     def bound_services(self) -> frozenset[str]:
-        """The keys of the services that its targets are bound to, as `service_of` has them."""
+        """The keys, as from `service_of`, of the services that the record's targets are bound to."""
         return frozenset(self.service_of(url) for urls in self.base_urls.values() for url in urls)
 
     @cached_property

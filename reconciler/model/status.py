@@ -26,7 +26,7 @@ class Proof(StrEnum):
 
 
 class Evidence(Struct, frozen=True):
-    """The evidence that one event code is delivered. `at` is when it was received last, "" for never."""
+    """The evidence that one event code is delivered. `at` is when it was last received, "" for never."""
 
     proof: Proof
     at: str = ""
@@ -45,7 +45,7 @@ class ObservedAttempt(Struct, frozen=True):
 
 
 class TargetStatus(Struct, frozen=True):
-    """The status of one target, of its selected addresses. `attempts` are sorted by address, oldest first.
+    """The status of one target's selected addresses. `attempts` are sorted by address, oldest first.
 
     A target that is not `declared` has no plan. `recorded_twice` are routes that an import and another attempt stand
     for, which are delivered once. `revived` are attempts that delivered after their confirmed removal. `cancelled` are
@@ -73,7 +73,7 @@ class Status(Struct, frozen=True):
 
 
 class AwaitingRemoval(Struct, frozen=True):
-    """An attempt whose removal (or that of `codes` of it) was requested.
+    """An attempt whose removal, in full or of `codes` only, was requested.
 
     `staying` are live attempts that deliver one of these codes to the same URL: they differ from it in ids and age
     only, and must not be removed by mistake.
@@ -89,7 +89,7 @@ class Removals(Struct, frozen=True):
     """All that the operator of one target should know, as of `at` (UTC, ISO 8601).
 
     `awaiting` is to be removed. `restored` and `cancelled` must stay: an apply restores the former, and the request for
-    the latter was cancelled lately. `unknown` are creates of which the operator alone can say whether they exist.
+    the latter was cancelled lately. `unknown` are creates with an unknown outcome: only the operator can look them up.
     """
 
     target: TargetName
@@ -101,11 +101,11 @@ class Removals(Struct, frozen=True):
 
 
 class Unexplained(Struct, frozen=True):
-    """Notifications that prove nothing of the record. `where` is the URL or path that they arrived at.
+    """Notifications that match no attempt of the record, or several. `where` is the URL or path that they arrived at.
 
-    `ambiguous` are the addresses that they may belong to, if there are several. `unmanaged`: the URL is that of an
-    attempt which the record does not know, so somebody else has created it. `removed` is the attempt that delivered
-    the code there until its removal was confirmed, last of all.
+    `ambiguous` are the addresses that they may belong to, if there are several. `unmanaged`: the URL belongs to an
+    attempt that is not in the record, so somebody else created it. `removed` is the last attempt that delivered the code
+    there, until its removal was confirmed.
     """
 
     code: str
@@ -166,7 +166,7 @@ class Parity(Struct, frozen=True):
 
     @property
     def in_line(self) -> bool:
-        """True if there are no differences other than declared ones."""
+        """True if there are only declared differences."""
         return not self.differences
 
 
@@ -193,7 +193,7 @@ class Pairs(Struct, frozen=True):
 
     @property
     def in_line(self) -> bool:
-        """True if each pair is in line, each target has its counterpart, and the record is complete and is theirs."""
+        """True if each pair is in line, each target has its counterpart, and no gate or foreign binding is in the way."""
         return (
             not (self.foreign or self.gates)
             and all(parity.in_line for parity in self.compared)

@@ -13,12 +13,12 @@ _USUAL = re.compile(r"https?://[a-z0-9._-]+/[!-\"$-~]*")
 
 
 def is_placeholder(url: str) -> bool:
-    """True if the host ends in .example (RFC 2606), as in the `config/` of a new project: no service is there."""
+    """True if the host ends in .example (RFC 2606), as in the `config/` of a new project: no such host exists."""
     return (urlsplit(url).hostname or "").endswith(".example")
 
 
 def normal_url(url: str) -> str:
-    """The form of `url` in which two URLs compare: scheme and host in lower case, no default port, a path."""
+    """Return `url` in the form used for comparison: scheme and host in lower case, no default port, a path."""
     if _USUAL.fullmatch(url):
         return url
     parts = urlsplit(url)
@@ -35,7 +35,7 @@ def normal_url(url: str) -> str:
 def service_key(base_url: str) -> str:
     """Return the key of a service: equal for all spellings of its base URL that RFC 3986, section 6.2.2, allows.
 
-    For comparing only: what is recorded and called stays as it was written.
+    It is for comparison only: the URL that is recorded and called stays as written.
     """
     key = normal_url(base_url).rstrip("/")
     scheme, _, rest = key.partition("://")
@@ -46,7 +46,7 @@ def service_key(base_url: str) -> str:
 
 
 def _plain_host(host: str) -> str:
-    """A host with its port: without the dot that makes a name absolute; an IPv6 address in its shortest form."""
+    """Return a host and port without the final dot of an absolute name; an IPv6 address in its shortest form."""
     name, colon, port = host.partition("]:" if host.startswith("[") else ":")
     if not host.startswith("["):
         return f"{name.removesuffix('.')}{colon}{port}"
@@ -74,7 +74,7 @@ def _plain_escape(found: re.Match[str]) -> str:
 
 
 def is_sandbox(base_url: str) -> bool:
-    """True if nothing at the service outlives it: plain http is for loopback only, and a sandbox starts empty."""
+    """True if the URL is plain http, which only a sandbox on loopback has: it starts empty."""
     return base_url.lower().startswith("http:")
 
 

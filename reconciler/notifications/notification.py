@@ -19,16 +19,16 @@ _DECODER = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal)
 
 
 class RequestRefused(Exception):
-    """A request that an endpoint should not accept, and the `status` to answer it with.
+    """An endpoint should not accept this request; `status` is the answer to it.
 
-    The text says what is wrong, and holds no secret and nothing of the body but the names of documented fields.
+    The text says what is wrong. It holds no secret, and from the body only the names of documented fields.
     """
 
     status = 400
 
 
 class NotANotification(RequestRefused):
-    """A body that is not what the service sends."""
+    """The body is not a notification as the service sends it."""
 
 
 class Amount(Decimal):

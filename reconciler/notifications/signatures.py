@@ -35,7 +35,7 @@ _MOST_HEADERS, _MOST_CHARACTERS, _MOST_PREFIXES, _MOST_MOMENTS = 200, 1024, 8, 1
 
 
 def verify(scheme: Verification, secrets: Iterable[bytes], headers: Headers, body: bytes) -> str | None:
-    """Return why no secret signed this request, None if one did. Signatures are compared in constant time.
+    """Return None if one of the secrets signed this request, else the reason. Compares in constant time.
 
     A secret that is not in the `key_encoding` matches nothing.
     """
@@ -69,8 +69,8 @@ def sign(scheme: Verification, secret: bytes, headers: Headers, body: bytes) -> 
 def detect(secrets: Iterable[bytes], headers: Headers, body: bytes) -> list[Verification]:
     """Return every scheme under which one of the secrets signed this request, sorted.
 
-    It tries all headers, algorithms and encodings, the prefixes that occur, and as content the body, alone or after the
-    value of a header that looks like a time or an id. The work is bounded for any headers.
+    It tries all headers, algorithms, encodings and prefixes that occur. The content tried is the body, alone or after the
+    value of a header that looks like a time or an id. The work is bounded whatever the headers.
     """
     headers = [(name, value) for name, value in list(headers)[:_MOST_HEADERS] if len(value) <= _MOST_CHARACTERS]
     places = _signatures(headers)
@@ -90,7 +90,7 @@ def detect(secrets: Iterable[bytes], headers: Headers, body: bytes) -> list[Veri
 
 
 def _signatures(headers: Headers) -> dict[bytes, set[tuple[str, str, str]]]:
-    """Return all in the headers that has the size of a signature, decoded, with header, prefix and encoding of each."""
+    """Return every header value that decodes to the size of a signature, with its header, prefix and encoding."""
     places: dict[bytes, set[tuple[str, str, str]]] = {}
     for (header, value), encoding in product(headers, ENCODINGS):
         prefixes: dict[bytes, str] = {}
@@ -104,7 +104,7 @@ def _signatures(headers: Headers) -> dict[bytes, set[tuple[str, str, str]]]:
 
 
 def _templates(headers: Headers) -> list[str]:
-    """Return the contents to try."""
+    """Return the templates of signed content to try."""
     moments = [name for name, value in headers if _MOMENT_NAME.search(name) or _MOMENT_VALUE.fullmatch(value.strip())]
     return ["{body}", *(form.format(name) for name in moments[:_MOST_MOMENTS] for form in _JOINED)]
 
@@ -131,7 +131,7 @@ def _header(headers: Headers, name: str) -> str | None:
 
 
 def _items(value: str, prefix: str) -> Iterator[str]:
-    """Return each item that begins with `prefix`, without it."""
+    """Return the items that begin with `prefix`, without the prefix."""
     value = value.strip()
     for start in [0, *(separator.end() for separator in _SEPARATOR.finditer(value))]:
         if value.startswith(prefix, start):
@@ -152,5 +152,5 @@ def _decode(text: str, encoding: str) -> bytes:
 
 
 def decode_key(secret: bytes, encoding: str) -> bytes:
-    """Return the key that a secret stands for, empty if it is not in the `key_encoding`."""
+    """Return the key bytes of a secret, empty if it is not in the `key_encoding`."""
     return secret if encoding == "utf8" else _decode(secret.decode("latin-1").strip(), encoding)

@@ -94,7 +94,7 @@ def stages() -> dict[str, str]:
 
 
 def tip() -> None:
-    """Stop unless the checked-out commit is still the tip of the default branch."""
+    """Stop if `config` or `.github` differs at the tip of the default branch."""
     job.git(*FETCH_TIP)
     if Path(CONFIG).resolve() != Path.cwd() / CONFIG:
         job.stop("config has to be a path in the checkout without symbolic links")
@@ -105,7 +105,7 @@ def tip() -> None:
 
 
 def plan(*words: str) -> SavedPlan:
-    """Plan, show it whole, and return it."""
+    """Make a plan, show all of it, and return it."""
     code, text = job.reconciler("plan", *words, "--out", str(REPORT.with_suffix(".json")), "--format", "markdown")
     if job.say(text)[:4] != "<!--" or code:  # a report that was cut says so first
         job.stop("there is no plan that can be shown; see above")
@@ -150,7 +150,7 @@ def comment() -> None:
 
 
 def decide() -> None:
-    """Write the command that this stage has to run to the output `command`, "" if there is none."""
+    """Write the command that this stage has to run, if any, to the output `command`."""
     job.take_store_credentials(os.environ.pop("STORE_CREDENTIALS", ""))
     asked, stage = None, os.environ["STAGE"]
     if inputs := job.EVENT.get("inputs"):
