@@ -69,8 +69,8 @@ def send_whole(connection: socket, head: bytes, response: Response) -> None:
 class Server(ThreadingHTTPServer):
     """A server on a port of 127.0.0.1 (0: any free one), bound at once. It serves inside its `with` block.
 
-    `handle` answers a request; `failed` is called with an exception that it raises. `transmit` sends the head and the body
-    of a response. A request may take `patience` seconds from its first byte to its last, and as long until the next.
+    `handle` answers a request; `failed` is called with what it raises. `transmit` sends the head and the body of a
+    response. A request may take `patience` seconds from its first byte to its last, and as long until the next.
     `url` is its address, without a path. Raises SettingsError if it cannot listen on the port.
     """
 
@@ -162,7 +162,7 @@ class Server(ThreadingHTTPServer):
             self._reading[current_thread()] = self._answering.pop(current_thread())
 
     def shutdown_request(self, request: Any) -> None:
-        """Close a connection at once. The inherited method shuts it down first, so that no reset could be sent."""
+        """Close a connection at once. The inherited method shuts it down first, so no reset could be sent."""
         self.close_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the base class gives them

@@ -155,7 +155,7 @@ class _Merger(Struct):
         self.mistakes.add(kind, later, what, remedy, once=f"{place(first)}: {conflict}")
 
     def _complete(self, name: str, patch: Patch) -> Subscription | None:
-        """Return the subscription of merged patches, also with a mistaken URL; report missing fields, None without codes."""
+        """Return the subscription of merged patches, even without a sound URL; None without codes. Report both."""
         codes, url = patch.codes, patch.url
         if codes is None or url is None:
             self._refuse_incomplete(name, patch)

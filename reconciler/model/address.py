@@ -114,7 +114,7 @@ class Selection(Struct, frozen=True, dict=True):
 
     @classmethod
     def of(cls, patterns: tuple[str, ...]) -> Selection:
-        """Return a selection. Raises SelectionError unless each pattern has the two or three segments described above."""
+        """Return a selection. Raises SelectionError for a pattern that does not have two or three segments."""
         for pattern in patterns:
             if not is_pattern(pattern):
                 raise SelectionError(

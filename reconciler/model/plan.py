@@ -104,7 +104,7 @@ class Duplicate(Struct, frozen=True):
 
 
 class TargetPlan(Struct, frozen=True):
-    """The plan of one target. `digest` covers the digests of its changes. `unchanged` counts the subscriptions as desired."""
+    """The plan of one target. `digest` covers its changes' digests. `unchanged` counts subscriptions as desired."""
 
     target: Target
     digest: str

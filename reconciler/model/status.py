@@ -193,7 +193,7 @@ class Pairs(Struct, frozen=True):
 
     @property
     def in_line(self) -> bool:
-        """True if each pair is in line, each target has its counterpart, and no gate or foreign binding is in the way."""
+        """True if each pair is in line, each target has its counterpart, and `gates` and `foreign` are empty."""
         return (
             not (self.foreign or self.gates)
             and all(parity.in_line for parity in self.compared)

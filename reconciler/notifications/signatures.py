@@ -69,8 +69,8 @@ def sign(scheme: Verification, secret: bytes, headers: Headers, body: bytes) -> 
 def detect(secrets: Iterable[bytes], headers: Headers, body: bytes) -> list[Verification]:
     """Return every scheme under which one of the secrets signed this request, sorted.
 
-    It tries all headers, algorithms, encodings and prefixes that occur. The content tried is the body, alone or after the
-    value of a header that looks like a time or an id. The work is bounded whatever the headers.
+    It tries all headers, algorithms and encodings, and the prefixes that occur. The content tried is the body, alone or
+    after the value of a header that looks like a time or an id. The work is bounded whatever the headers.
     """
     headers = [(name, value) for name, value in list(headers)[:_MOST_HEADERS] if len(value) <= _MOST_CHARACTERS]
     places = _signatures(headers)

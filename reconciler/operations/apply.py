@@ -1,4 +1,4 @@
-"""`apply`: what is refused before anything is sent, and the run with all that it needs from outside."""
+"""`apply`: the checks before anything is sent, and the run with its connections to the outside world."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def refuse_too_many(plan: Plan, most: int | None) -> None:
 
 
 def refuse_unpinned(project: Project, plan: Plan, *, plaintext: bool) -> None:
-    """Raise Refused naming each service address and the recipients that stand in `config/` alone."""
+    """Raise Refused if a service address or the recipients are set in `config/` only; the message names them."""
     missing = [
         f"{name.variable_prefix}{field.upper()}"
         for name, planned in plan.targets.items()
@@ -65,10 +65,10 @@ def refuse_unpinned(project: Project, plan: Plan, *, plaintext: bool) -> None:
 
 
 class Session:
-    """A plan that is about to be applied, with all that it takes.
+    """A plan about to be applied, with the callers and stores that it needs.
 
-    Raises SettingsError for missing credentials and settings, of all targets at once, and for a directory where
-    responses could not be kept.
+    Raises SettingsError for missing credentials and settings, for all targets at once, and for a directory that cannot
+    keep responses.
     """
 
     def __init__(self, project: Project, planned: Planned, *, plaintext: bool = False) -> None:
@@ -139,7 +139,7 @@ class _ServiceCaller:
 
 
 def _callers(project: Project, planned: Planned) -> tuple[Responses | None, Mapping[TargetName, _ServiceCaller]]:
-    """Return where responses are kept, and what makes the calls, by target; nothing if there is nothing to send."""
+    """Return the response store and the callers by target; neither if there is nothing to send."""
     sending = [
         plan.target for plan in planned.plan.targets.values() if any(change.action in SENDS for change in plan.changes)
     ]

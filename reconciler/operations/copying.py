@@ -1,11 +1,11 @@
-"""`state copy`: the record moves to another place, in three durable steps; run again, the copy goes on where it was.
+"""`state copy`: moves the record to another place, in three durable steps. Run again, it continues where it was.
 
-1. TO begins under FROM's id with a loss open, or, if it was closed before, gets one: nothing is created there.
+1. TO begins with FROM's id and an open loss (a TO that was closed gets a loss), so nothing is created there.
 2. FROM is closed: it names TO, and nothing is appended to it any more.
 3. All that FROM says is merged into TO, and the loss of step 1 ends, in one append.
 
-Each step is decided from what both places show, so a run that was killed, and another one that overtakes this, end
-alike. At no moment do both places let a create pass.
+Each step is decided from the contents of both places, so a killed run can be continued, also by another one. At no
+moment do both places allow creates.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _CUT_SHORT = {Obstacle.NOT_FROM_HERE, Obstacle.SECOND_MISSING}
 
 
 class Step(Struct, frozen=True):
-    """The next durable step: what to append, at TO or at FROM."""
+    """The next durable step: the facts to append, at TO or at FROM."""
 
     at_to: bool
     facts: tuple[AnyFact, ...]
@@ -50,7 +50,7 @@ class Copy:
     """A copy of the record from one place to another."""
 
     def __init__(self, project: Project, source: str, to: str) -> None:
-        """Raises SettingsError for a place that cannot be one, and Refused for one place under two names."""
+        """Raises SettingsError for an invalid place, and Refused if both names mean the same place."""
         self._project = project
         self._from, self._to = project.journal_at(source), project.journal_at(to)
         self._names = {self._from.place: source, self._to.place: to}
@@ -61,9 +61,9 @@ class Copy:
             raise Refused(Message("copy-to-itself", "FROM and TO are the same place", self._to.place))
 
     def next_step(self) -> tuple[Step | None, Reading, Reading | None]:
-        """Return the next step and the two records it was decided from; None if the copy is complete.
+        """Return the next step and the two records that it is based on; None if the copy is complete.
 
-        Raises Refused, where a gate of either place is closed or TO is in use, and RecordError.
+        Raises Refused if a gate of either place is closed or TO is in use, and RecordError.
         """
         with self._about(self._from):
             source = self._from.read()
@@ -88,7 +88,7 @@ class Copy:
         return Step(True, (*facts, ended)), source, there
 
     def prepare(self) -> Proposal:
-        """Return the facts of the next step, and all that is left to do in words. Raises what `next_step` does.
+        """Return the facts of the next step, and a description of all steps left. Raises what `next_step` raises.
 
         The digest covers the record and both places, so that a copy which was interrupted keeps it.
         """
@@ -110,7 +110,7 @@ class Copy:
         return Proposal(taken.facts, tuple(shown), weakens=False, digest=digest)
 
     def carry_out(self) -> Message:
-        """Take the steps that are left, and return what a person must do then. Raises what `next_step` does."""
+        """Take the remaining steps, and return what a person must do afterwards. Raises what `next_step` raises."""
         for _ in range(CONFLICTS + _STEPS):
             taken, source, there = self.next_step()
             if taken is None:
@@ -157,7 +157,7 @@ class Copy:
 
     @contextmanager
     def _about(self, journal: Journal) -> Iterator[None]:
-        """Have errors name commands for the place that they are about, which may not be the project's."""
+        """Add the options that name the place to commands in errors: it may not be the project's."""
         try:
             yield
         except (RecordError, Refused) as problem:
@@ -168,7 +168,7 @@ class Copy:
     def _refuse_closed_gate(
         self, source: Reading, there: Reading | None, loss: Loss | None, *, is_closed: bool
     ) -> None:
-        """Raise Refused if FROM is not the record to go by. It may be closed towards TO, and lack TO's head."""
+        """Raise Refused if FROM's first gate is closed. FROM may be closed in favour of TO, and lack TO's head."""
         if is_closed and (there is None or (loss and source.record.closed_for != loss.id)):
             what = f"the record continues at {self._to.place}, which is not on this machine: on another one, or lost"
             steps = (step("continue there"), step("if it is lost for good, run", "reconciler", "state", "accept-loss"))

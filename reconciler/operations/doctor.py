@@ -1,4 +1,4 @@
-"""`doctor`: everything that an apply depends on, checked though the first check fails; it changes nothing."""
+"""`doctor`: runs all checks of what an apply depends on, even if some fail; it changes nothing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FIELDS = ("CLIENT_ID", "CLIENT_SECRET")
 
 
 def examine(project: Project, patterns: tuple[str, ...], *, write: bool = False) -> list[Finding]:
-    """Check everything that an apply to the selected targets depends on; `write` tries to write to the record, too.
+    """Check everything that an apply to the selected targets depends on; with `write`, also try to write the record.
 
     Raises SelectionError for a malformed pattern.
     """
@@ -75,7 +75,7 @@ def _config(project: Project) -> tuple[Desired, list[Finding]]:
 
 
 def _settings(project: Project, targets: Iterable[Target]) -> list[Finding]:
-    """Say which credentials are set, by name and never by value."""
+    """Return findings about the credentials that are set, by name and never by value."""
     findings = []
     for target in targets:
         for field in _FIELDS:
@@ -149,7 +149,7 @@ def _record(project: Project, *, write: bool) -> Iterator[Finding]:
 
 
 def _responses(project: Project) -> Iterator[Finding]:
-    """Say how create responses are kept: they may hold the only copy of a subscription's secret."""
+    """Return findings about where create responses are kept: they may hold the only copy of a secret."""
     if project.desired.recipients:
         what = f"encrypted to {counted(len(project.desired.recipients), 'recipient')}"
         yield _finding(Health.OK, "responses", what, "recipients")
@@ -161,7 +161,7 @@ def _responses(project: Project) -> Iterator[Finding]:
 
 
 def _attempted(check: str, where: str, find: Callable[[], Iterable[Finding]]) -> list[Finding]:
-    """Return what `find` finds, with the error that it ends with, if it does."""
+    """Return the findings of `find`, and its error as a finding if it fails."""
     findings: list[Finding] = []
     try:
         findings.extend(find())

@@ -6,7 +6,7 @@
   after-send; `any` counts all of them. WHAT: kill, stop (SIGSTOP), int, term, hup, or seconds to sleep.
 - `LIMIT=SECONDS` lowers a limit of the run: send_window, freshness, margin, grace, closing.
 
-It is refused if a service is not on loopback: fail points are for tests only.
+Fail points are for tests only: they are refused if a service is not on loopback.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class _Point(Struct, frozen=True):
 
 
 class Failpoints:
-    """The fail points of a run. Raises SettingsError for a text that cannot be read; an empty one has none."""
+    """The fail points of a run, parsed from a text, which may be empty. Raises SettingsError for an invalid text."""
 
     def __init__(self, text: str) -> None:
         self._points: list[_Point] = []
@@ -82,7 +82,7 @@ class Failpoints:
             raise _refusal(f"it is set, and {', '.join(real)} is not on loopback")
 
     def reach(self, step: str, handled: Callable[[], int]) -> None:
-        """Count a durable step, in any thread, and do what is due at it; `handled` counts the signals so far."""
+        """Count a durable step, in any thread, and do what a fail point asks for there; `handled` counts signals so far."""
         with self._lock:
             self._reached[step] += 1
             self._reached[_ANY] += 1
@@ -95,7 +95,7 @@ class Failpoints:
             point.happen(handled)
 
     def limited(self, limits: Limits) -> Limits:
-        """Return `limits`, lowered as the fail points ask."""
+        """Return `limits`, lowered by the fail points."""
         return replace(limits, **self._limits)
 
     def _read(self, item: str) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Event(Struct, frozen=True):
-    """One entry of the record. `subjects` are addresses or a target; `merged`: it came from another history."""
+    """One entry of the record. `subjects` are addresses or a target; `merged`: the entry came from another history."""
 
     entry: int
     at: str
@@ -32,7 +32,7 @@ class Event(Struct, frozen=True):
 
 
 class Shown(Struct, frozen=True):
-    """The attempts to show: all attempts of one address, else what is in force or unknown of those selected."""
+    """The attempts to show: all attempts of one address, or the selected ones in force or unknown."""
 
     attempts: tuple[Attempt, ...]
     losses: tuple[Loss, ...]
@@ -40,7 +40,7 @@ class Shown(Struct, frozen=True):
 
 
 class Verified(Struct, frozen=True):
-    """A record whose chain is whole. `torn` counts the bytes of a torn write; `messages` say what closes a gate."""
+    """A record whose chain is intact. `torn` counts the bytes of a torn write; `messages` say why a gate is closed."""
 
     place: str
     record: str
@@ -51,7 +51,7 @@ class Verified(Struct, frozen=True):
 
 
 def show(project: Project, where: str = "") -> Shown:
-    """Return what the record holds, of an address or a pattern if one is given. Raises SelectionError, RecordError."""
+    """Return the attempts of the record, of one address or pattern if given. Raises SelectionError, RecordError."""
     reading = project.journal.read()
     if where:
         _refuse_unmatched(where, reading.record.addresses)
@@ -83,7 +83,7 @@ def attempts_json(attempts: Iterable[Attempt]) -> list[dict[str, Any]]:
 
 
 def history(project: Project, where: str = "") -> list[Event]:
-    """Return the entries of the record, of an address or a pattern if one is given, under its former names too."""
+    """Return the entries of the record, of one address or pattern if given, also under former names."""
     reading = project.journal.read()
     events = [
         Event(
@@ -104,7 +104,7 @@ def history(project: Project, where: str = "") -> list[Event]:
 
 
 def verify(project: Project) -> Verified:
-    """Return the record whose chain is whole. Raises RecordDamaged, which names the line, and RecordMissing."""
+    """Check the chain, and return the record. Raises RecordDamaged, which names the line, and RecordMissing."""
     reading = project.journal.read()
     messages = obstacle_messages(reading.record, reading.standing, project.journal.expected)
     record = reading.record
@@ -112,7 +112,7 @@ def verify(project: Project) -> Verified:
 
 
 def _refuse_unmatched(where: str, known: Iterable[str]) -> None:
-    """Raise SelectionError for what is no address or pattern, or matches nothing."""
+    """Raise SelectionError if a text is no address or pattern, or matches nothing."""
     if not is_pattern(where):
         raise SelectionError(Message("bad-address", "expected region/environment/name, or a pattern", where))
     names = list(known)
@@ -122,5 +122,5 @@ def _refuse_unmatched(where: str, known: Iterable[str]) -> None:
 
 
 def _is_selected(where: str, name: str) -> bool:
-    """True if a pattern selects a target or an address; one over targets selects their addresses too."""
+    """True if a pattern selects a target or an address; a target pattern selects the target's addresses too."""
     return not where or matches(where, name) or (where.count("/") == 1 and matches(f"{where}/*", name))

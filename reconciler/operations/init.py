@@ -1,6 +1,6 @@
 """`init`: writes the files of a new project, or adds an age key or a workflow to one that exists.
 
-Nothing is overwritten, and if anything goes wrong, nothing is left of what was written.
+Nothing is overwritten, and if anything fails, all files written are deleted again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SETTINGS = "--region, --environment, --state"
 
 
 class Choices(Struct, frozen=True):
-    """The files to write: `state` is the place of the record, "" for the proposed one; `config` its directory."""
+    """The files to write. `state` is the place of the record, "" for the proposed one; `config` the directory."""
 
     regions: tuple[str, ...] = REGIONS
     environments: tuple[str, ...] = ENVIRONMENTS
@@ -59,12 +59,12 @@ class Written(Struct, frozen=True):
 
 
 def proposed_state(directory: Path, *, github: bool = False) -> str:
-    """Return the place of the record for a project there: a branch in a git work tree with a remote, else a file."""
+    """Return the proposed place of the record: a branch if the directory is a git work tree with a remote, else a file."""
     return BRANCH if github or _git(directory, "remote") else FILE
 
 
 def initialize(directory: Path, choices: Choices, data_directory: Path) -> Written:
-    """Write the files of a new project, or what is missing in one that exists.
+    """Write the files of a new project, or those missing in an existing one.
 
     Raises Refused if a file exists, SettingsError for choices that cannot be used, ConfigError and OSError.
     """
@@ -104,7 +104,7 @@ def _create(directory: Path, choices: Choices, data_directory: Path, undo: ExitS
 
 
 def _add(directory: Path, choices: Choices, data_directory: Path, undo: ExitStack) -> Written:
-    """Add what is missing in a project that exists, and touch nothing else."""
+    """Add the files missing in an existing project, and touch nothing else."""
     desired, problem = load_sound(directory / choices.config)
     if problem is not None:
         raise problem
@@ -123,7 +123,7 @@ def _add(directory: Path, choices: Choices, data_directory: Path, undo: ExitStac
 
 
 def _check(choices: Choices, state: str) -> None:
-    """Raises SettingsError for names and a place that cannot be used, alone or together."""
+    """Raise SettingsError for unusable names or an unusable place, alone or in combination."""
     for name in (*choices.regions, *choices.environments):
         if not NAME.fullmatch(name):
             raise SettingsError(Message("invalid-name", f"not a valid name: {name!r}", _SETTINGS, (Step(SPELLING),)))
@@ -175,7 +175,7 @@ def _workflow(directory: Path, environments: Sequence[str], state: str) -> dict[
 
 
 def _published() -> tuple[str, str]:
-    """Return where the reusable workflows are, and `@COMMIT`: where this was installed from, else in the repository."""
+    """Return the repository of the reusable workflows, and `@COMMIT`, from the installation or the git checkout."""
     from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415 - for a workflow alone
 
     with suppress(PackageNotFoundError):
@@ -218,7 +218,7 @@ def _make_key(data_directory: Path, undo: ExitStack) -> tuple[str, Path]:
 
 
 def _rendered(name: str, values: Mapping[str, Any]) -> str:
-    """Return a template filled: its marks are [[ ]] and [% %], since YAML and workflows use braces themselves."""
+    """Return a filled template. Its marks are [[ ]] and [% %], since YAML and workflows use braces."""
     import jinja2  # noqa: PLC0415 - no other command needs it
 
     environment = jinja2.Environment(
@@ -230,7 +230,7 @@ def _rendered(name: str, values: Mapping[str, Any]) -> str:
 
 
 def _write(directory: Path, files: Mapping[str, str], undo: ExitStack) -> None:
-    """Write all files. Raises Refused if one exists, or another file in the place of a directory."""
+    """Write all files. Raises Refused if one exists, or if a file has the name of a directory needed."""
     in_the_way = {
         str(path)
         for name in files

@@ -1,4 +1,4 @@
-"""Interrupts for commands that must not be cut off in the middle of something."""
+"""Signal handling for commands that must not be cut off at any moment."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def interrupts(ask: Callable[[], None]) -> Iterator[list[int]]:
-    """While inside, interrupting signals call `ask` instead; yields the numbers of those that came.
+    """Call `ask` for each interrupting signal inside the block; yield the list of signal numbers received.
 
-    `ask` runs between any two steps of the main thread: it may set a flag or put to a SimpleQueue, and no more.
+    `ask` may run between any two steps of the main thread, so it may only set a flag or put to a SimpleQueue.
     """
     caught: list[int] = []
 

@@ -31,10 +31,10 @@ _AHEAD = 300.0
 
 
 def observed(project: Project, file: str) -> Observe:
-    """Return the statement that records what a capture file (`-`: standard input) tells. Raises ReconcilerError.
+    """Return the statement that records the notifications of a capture file (`-`: stdin). Raises ReconcilerError.
 
-    Messages tell which notifications match nothing in force, which were left out (unverified, without a code, or from
-    the future), and what the others tell of attempts that were unknown, or taken for not created or removed.
+    Messages name the notifications that match nothing in force, and those left out: unverified, without a code, or from
+    the future. They also say which attempts recorded as unknown, not created or removed turn out to exist.
     """
     record = project.journal.read().record
     latest, left_out = stamp(project.now() + _AHEAD), dict.fromkeys(_REASONS, 0)
@@ -75,7 +75,7 @@ def _is_trusted(project: Project, notification: Captured) -> bool:
 
 
 def _learned(record: Record, facts: Iterable[Received], now: float) -> Iterator[Message]:
-    """Yield what notifications tell of each attempt at whose own URL they arrived, if that is news."""
+    """Yield a message for each attempt whose recorded state is changed by a notification at its own URL."""
     by_url: dict[str, list[Received]] = {}
     for fact in facts:
         by_url.setdefault(normal_url(fact.url), []).append(fact)

@@ -1,4 +1,4 @@
-"""`plan`: the difference between what is desired and what is recorded; and the file that a plan is saved in."""
+"""`plan`: the difference between `config/` and the record; and the file that a plan is saved in."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Planned(Struct, frozen=True):
-    """A plan, and the record it was made on. `selection` and `allow_empty` are those it is made again with."""
+    """A plan, and the record it was made on. `selection` and `allow_empty` are kept for planning again."""
 
     plan: Plan
     reading: Reading
@@ -31,7 +31,7 @@ class Planned(Struct, frozen=True):
 
 
 class SavedChange(Struct, frozen=True):
-    """One change of a saved plan, as far as it is compared: by its digest; the values say what differs."""
+    """One change of a saved plan. It is compared by its digest; the values serve to say what differs."""
 
     address: str
     action: str
@@ -48,7 +48,7 @@ class SavedRecord(Struct, frozen=True):
 
 
 class SavedPlan(Struct, frozen=True):
-    """The part of a saved plan that binds an apply: the document that `plan --format json` prints, without the rest."""
+    """The part of a saved plan (the document that `plan --format json` prints) that binds an apply."""
 
     format_version: str
     digest: str
@@ -65,7 +65,7 @@ def make_plan(project: Project, patterns: tuple[str, ...] = (), *, allow_empty: 
 
 
 def replan(project: Project, selection: Selection, reading: Reading, *, allow_empty: bool = False) -> Plan:
-    """Plan on the record as it was read: pure but for the clock. Raises SelectionError and Refused."""
+    """Plan on a record that was read. Pure except for the clock. Raises SelectionError and Refused."""
     return plan(
         project.desired,
         reading.record,
@@ -78,10 +78,10 @@ def replan(project: Project, selection: Selection, reading: Reading, *, allow_em
 
 
 def plaintext_refusal(project: Project, plan: Plan) -> Message | None:
-    """Return why responses of the creates in a plan cannot be kept here, None if they can.
+    """Return why this machine cannot keep the responses to the creates of a plan, None if it can.
 
-    Without recipients they are kept in files of this machine: the disk of a CI runner is lost with the job, and a
-    record elsewhere is read where those files are not.
+    Without recipients they are kept in files on this machine. A CI runner's disk is lost with the job, and other machines
+    that read the same record lack the files.
     """
     if plan.recipients or not (project.in_ci or project.journal.store.path is None):
         return None
@@ -112,12 +112,12 @@ def load_plan(file: Path) -> SavedPlan:
 
 
 def has_work(plan: Plan) -> bool:
-    """True if an apply of the plan would do anything: what is blocked stays as it is."""
+    """True if an apply of the plan would do anything: blocked changes do not count."""
     return any(change.action is not Action.BLOCKED for change in plan.changes)
 
 
 def refuse_changed(plan: Plan, digest: str, saved: SavedPlan | None = None) -> None:
-    """Raise Refused unless the digest of the plan is the one that was reviewed; say what of it changed."""
+    """Raise Refused, with the differences, unless the plan has the digest that was reviewed."""
     if plan.digest == digest:
         return
     review = Step("review the new plan", ("reconciler", "plan", *_selected(plan)))

@@ -38,7 +38,7 @@ _ACTIONS = {"actor": "GITHUB_ACTOR", "rerun_by": "GITHUB_TRIGGERING_ACTOR", "com
 class Flags(Struct, frozen=True):
     """The settings of the command line, flag before variable; None where neither is given.
 
-    Where `state` is given, `record:` in `config/` is not looked at.
+    If `state` is given, `record:` in `config/` is ignored.
     """
 
     config: str | None = None
@@ -61,7 +61,7 @@ class Project:
 
     @cached_property
     def desired(self) -> Desired:
-        """The desired state, with what the settings override. Raises ConfigError and SettingsError."""
+        """The desired state, with the overrides from the settings. Raises ConfigError and SettingsError."""
         return load(self.config, self.sources.get)
 
     @cached_property
@@ -96,27 +96,27 @@ class Project:
 
     @cached_property
     def notes(self) -> Notes:
-        """The heads that this machine remembers."""
+        """The notes of the heads that this machine remembers."""
         return Notes(self.data_directory / "heads")
 
     @property
     def cache_directory(self) -> Path:
-        """The directory of the token cache and of copies of git branches; nothing there is needed."""
+        """The directory of the token cache and of copies of git branches; it may be deleted at any time."""
         given = self.flags.cache_dir
         return Path(given).absolute() if given else home("XDG_CACHE_HOME", ".cache") / "reconciler"
 
     @property
     def data_directory(self) -> Path:
-        """The directory of what must not be lost: notes of heads, responses in the clear, recovery files."""
+        """The directory of data that must not be lost: notes of heads, unencrypted responses, recovery files."""
         return home("XDG_DATA_HOME", ".local/share") / "reconciler"
 
     @property
     def recovery_files(self) -> list[Path]:
-        """The files with results that an apply on this machine could not append to a record; mostly none."""
+        """The recovery files, with results that an apply on this machine could not append to a record."""
         return sorted((self.data_directory / UNRECORDED).glob("*.jsonl"))
 
     def by(self) -> Mapping[str, str]:
-        """Return who runs the command: in a step of Actions its actor, run and commit, else user and host."""
+        """Return who runs the command: actor, run and commit in a step of Actions, else user and host."""
         if os.environ.get("GITHUB_ACTIONS") == "true":
             return _run_of_actions()
         try:
@@ -131,7 +131,7 @@ class Project:
     """Returns the time, in epoch seconds."""
 
     def at(self) -> str:
-        """Return the time as facts have it."""
+        """Return the current time in the format of facts."""
         return stamp(self.now())
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""The work of the commands around notifications: `listen`, `signature detect`, the sandbox. Nothing prints."""
+"""The work of the commands around notifications: `listen`, `signature detect`, the sandbox. It prints nothing."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _SERVE = Step("to start one, run", ("reconciler", "sandbox", "serve"))
 
 
 class SignatureCheck:
-    """Says why a request is to be refused: no subscription has its path, or no secret of those that have it signed it.
+    """Checks requests: a subscription must have the path, and one of the secrets for it must have signed the request.
 
     `known` gives the secrets of what is recorded by the template of its URL, none where no secret is known. It is asked
     again after a refusal, at most every two seconds: a subscription may have been created since. `warn` gets what it
@@ -83,7 +83,7 @@ class SignatureCheck:
 
 
 class Listening:
-    """A receiver on a port of this machine, which listens while it is entered.
+    """A receiver on a port of this machine. It listens inside its `with` block.
 
     `file` is where notifications are appended to; `notifications.jsonl` in `directory` if there is none. Raises
     SettingsError.
@@ -117,7 +117,7 @@ class Listening:
                 yield self._queue.get(timeout=0.2)
 
     def rest(self) -> list[Delivery]:
-        """Return the deliveries that arrived and were not yet taken."""
+        """Return the deliveries that arrived and have not been taken yet."""
         return [self._queue.get_nowait() for _ in range(self._queue.qsize())]
 
     def __enter__(self) -> Self:
@@ -130,7 +130,7 @@ class Listening:
         self._stack.close()
 
     def _report(self, delivery: Delivery) -> None:
-        """Queue a delivery; it is dropped if nobody takes any for seconds, since answers would wait for it."""
+        """Queue a delivery. Drop it if none is taken for seconds: answers must not wait for the queue."""
         try:
             self._queue.put(delivery, timeout=_PATIENCE)
         except Full:
@@ -138,7 +138,7 @@ class Listening:
 
 
 def detect_signature(captured: Iterable[Captured], secrets: Collection[bytes]) -> Verification:
-    """Return the only scheme under which one of the secrets signed these notifications; others are passed over.
+    """Return the only scheme under which the secrets sign these notifications. Notifications without a match are skipped.
 
     Raises Refused if there is none, or more than one.
     """
@@ -163,7 +163,7 @@ def sandbox_served(
     port: int, targets: Sequence[str], data: Path | None, env_file: Path | None = None,
     retry_interval: float = 15.0, faults: Iterable[str] = (), seed: int | None = None,
 ) -> Iterator[Sandbox]:  # fmt: skip
-    """Serve a sandbox, without `data` in a temporary directory, and write its variables to `env_file` if there is one.
+    """Serve a sandbox from `data` or a temporary directory, and write its variables to `env_file` if given.
 
     `faults` are `NAME=PROBABILITY`, or NAME for 1. Raises SettingsError.
     """
@@ -196,7 +196,7 @@ def _fault(text: str) -> tuple[str, float]:
 
 
 def _refuse_foreign(env_file: Path) -> None:
-    """Refuse a file that was not written by a sandbox: it may hold credentials."""
+    """Raise SettingsError for a file that a sandbox did not write: it may hold credentials."""
     try:
         lines = env_file.read_bytes().splitlines()
     except FileNotFoundError:
@@ -228,7 +228,7 @@ def trigger(url: str, code: str, properties: bytes | None, count: int, target: s
 
 
 def list_subscriptions(url: str) -> list[dict[str, Any]]:
-    """Return what exists in the sandbox, in order: `target`, `subscriptionId`, `eventCodes`, `webhookUrl`."""
+    """Return the subscriptions in the sandbox, in order: `target`, `subscriptionId`, `eventCodes`, `webhookUrl`."""
     return [subscription for subscription in _call(url, "state")["subscriptions"] if not subscription["removed"]]
 
 

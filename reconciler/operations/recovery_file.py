@@ -38,7 +38,7 @@ class _Saved(Struct, frozen=True, forbid_unknown_fields=True):
 def save(directory: Path, record: str, place: str, facts: Sequence[AnyFact], reason: str) -> Message:
     """Save facts that belong to a record, durably, in the data directory; return the message that says so.
 
-    It raises nothing: where no file can be written, the message has the lines, which are free of secrets.
+    Raises nothing: if no file can be written, the message contains the lines, which are free of secrets.
     """
     saved = [_Saved(record, fact if fact.origin else replace(fact, origin=_origin(record, fact))) for fact in facts]
     data = b"".join(encode(line) + b"\n" for line in saved)
@@ -57,7 +57,7 @@ def save(directory: Path, record: str, place: str, facts: Sequence[AnyFact], rea
 
 
 def unrecovered(project: Project, reading: Reading) -> list[Message]:
-    """Return a message for each recovery file of this machine with facts of a record that it does not have."""
+    """Return a message for each recovery file of this machine with facts that its record lacks."""
     messages, record, known = [], reading.record, _ids(reading.lines)
     for file in project.recovery_files:
         try:
@@ -93,7 +93,7 @@ def recovered(project: Project, source: str) -> Recover:
 
 
 def _recovery_lines(data: bytes, where: str, known: Mapping[bytes, str]) -> tuple[Line, ...]:
-    """Return the facts in a recovery file, as lines of a history; `known` as in `_ids`. Raises SettingsError."""
+    """Return the facts in a recovery file, as lines of a history; `known` is from `_ids`. Raises SettingsError."""
     lines = []
     for number, text in enumerate(data.splitlines(), 1):
         if not text.strip():
@@ -112,12 +112,12 @@ def _recovery_lines(data: bytes, where: str, known: Mapping[bytes, str]) -> tupl
 
 
 def _ids(lines: Iterable[Line]) -> Mapping[bytes, str]:
-    """Return the ids of facts by their content: what could not be appended may have arrived in the record after all."""
+    """Return the ids of recorded facts by content: a failed append may have reached the record after all."""
     return {encode(replace(line.fact, origin="")): line.id for line in lines}
 
 
 def _id(saved: _Saved, known: Mapping[bytes, str]) -> str:
-    """Return the id of a saved fact: the one that the record has it under, if it does."""
+    """Return the id of a saved fact: its id in the record, if it is there, else one made from its content."""
     return known.get(encode(replace(saved.fact, origin=""))) or saved.fact.origin or _origin(saved.record, saved.fact)
 
 

@@ -32,7 +32,7 @@ _LONGEST = (1 << 20) + (1 << 17)  # bytes that are read of one response
 
 
 class Response(Discreet, frozen=True):
-    """A create response: its head with the blank line, b"" for a secret that came another way, and its body."""
+    """A create response: its head with the blank line (b"" for a secret that was set by hand), and its body."""
 
     unprinted = ("head", "body")
 
@@ -68,9 +68,9 @@ class Responses:
         return self._keep(attempt, "secret", secret)
 
     def left(self, attempt: str) -> list[str]:
-        """Return the texts of the responses that this machine keeps of an attempt, oldest first.
+        """Return the texts of the responses to an attempt that this machine keeps, oldest first.
 
-        A run that was killed before it recorded the outcome has left one that no fact names.
+        They include one that no fact names, if a run was killed before it recorded the outcome.
         """
         return [self._text_of(path) for path in self._paths(attempt)]
 
@@ -81,9 +81,9 @@ class Responses:
                 path.unlink(missing_ok=True)
 
     def open(self, text: str, identity: Path | None) -> Response:
-        """Return what a text of the record stands for; `identity` is an age identity file, for what is sealed.
+        """Return the response that a text of the record contains or names; `identity` is an age identity file, to decrypt.
 
-        Raises RecordError and SettingsError, which hold nothing of the data or of the identity.
+        Raises RecordError and SettingsError, which show nothing of the data or of the identity.
         """
         data = _unseal(text, identity) if text.startswith(_AGE) else self._read(text.removeprefix(_FILE))
         head = _HEAD.match(data)
@@ -110,7 +110,7 @@ class Responses:
             raise RecordError(Message("response-not-saved", what, str(self._directory), (advice,))) from None
 
     def _paths(self, *attempts: str) -> list[Path]:
-        """Return the files with responses of these attempts, oldest first; the directory is read once for all."""
+        """Return the files with responses to these attempts, oldest first; the directory is read only once."""
         wanted, kept = {f"{attempt}-response" for attempt in attempts}, []
         with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
             kept = [path for path in self._directory.iterdir() if path.name.rpartition("-")[0] in wanted]
@@ -140,7 +140,7 @@ class Responses:
 def seal(data: bytes, recipients: Sequence[str]) -> str:
     """Return `data` encrypted to the recipients (age public keys, `age1…`), as text.
 
-    Raises SettingsError for a recipient that is no such key.
+    Raises SettingsError for a recipient that is not an age public key.
     """
     import pyrage  # type: ignore[import-untyped]  # noqa: PLC0415 - only what seals and opens needs it
 
@@ -156,7 +156,7 @@ def seal(data: bytes, recipients: Sequence[str]) -> str:
 
 
 def field_of(body: bytes, name: str) -> str:
-    """Return one field of a JSON object as text. Raises Refused if there is none of that name."""
+    """Return one field of a JSON object as text. Raises Refused if there is no such field."""
     try:
         document = json.loads(body)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The secrets of subscriptions: found in the responses to their creates, or set by a person."""
+"""The secrets of subscriptions, from the responses to their creates or set by a person."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def response_of(project: Project, address: str, attempts: Sequence[str], identity: Path | None) -> Response:
-    """Return the last response (or secret that came another way) of one attempt of an address.
+    """Return the last response (or secret set by hand) of the attempt at an address that has one.
 
-    Raises Refused if there are several attempts with one, and RecordError if there is none that can be read.
+    Raises Refused if several attempts have one, and RecordError if none can be read.
     """
     responses = _responses(project)
     record = project.journal.read().record
@@ -38,7 +38,7 @@ def response_of(project: Project, address: str, attempts: Sequence[str], identit
 
 
 def secret_statement(project: Project, address: str, attempts: Sequence[str], secret: bytes) -> SetSecret:
-    """Keep a secret that came another way, and return the statement that records it. Raises ReconcilerError."""
+    """Keep a secret that was set by hand, and return the statement that records it. Raises ReconcilerError."""
     live = [attempt for attempt in _at(project.journal.read().record, address, attempts) if attempt.in_force]
     if len(live) != 1:
         steps = tuple(step("", "reconciler", "secret", "set", address, "--attempt", attempt.id) for attempt in live)
@@ -48,7 +48,7 @@ def secret_statement(project: Project, address: str, attempts: Sequence[str], se
 
 
 def secrets_by_template(project: Project, identity: Path | None) -> Mapping[str, set[bytes]]:
-    """Return the secrets that may sign what arrives at each URL, by its template. Raises RecordError."""
+    """Return, by URL template, the secrets that may sign notifications there. Raises RecordError."""
     responses, secrets = _responses(project), dict[str, set[bytes]]()
     for attempt in project.journal.read().record.attempts.values():
         if attempt.in_force or attempt.unresolved:
@@ -57,7 +57,7 @@ def secrets_by_template(project: Project, identity: Path | None) -> Mapping[str,
 
 
 def secrets_of(project: Project, address: str, identity: Path | None) -> set[bytes]:
-    """Return the secrets that are recorded of an address. Raises RecordError if there is none."""
+    """Return the recorded secrets of an address. Raises RecordError if there is none."""
     responses = _responses(project)
     attempts = _at(project.journal.read().record, address, ())
     secrets = {secret for attempt in attempts for secret in _secrets(responses, attempt, identity)}
@@ -80,12 +80,12 @@ def _at(record: Record, address: str, attempts: Sequence[str]) -> list[Attempt]:
 
 
 def _texts(responses: Responses, attempt: Attempt) -> list[str]:
-    """Return where the responses and secrets of an attempt are; a killed run may have left one that no fact names."""
+    """Return the texts of an attempt's responses and secrets, including a response that a killed run left unrecorded."""
     return [*(attempt.responses or responses.left(attempt.id)), *attempt.secrets]
 
 
 def _secrets(responses: Responses, attempt: Attempt, identity: Path | None) -> Iterator[bytes]:
-    """Yield possible secrets: those set by hand, and texts in a response that the record does not hold."""
+    """Yield possible secrets: those set by hand, and texts in a response that the record does not have in the clear."""
     clear = {"", attempt.url, *attempt.codes, *map(str, attempt.fields.values())}
     problem: ReconcilerError | None = None
     found = False
@@ -105,7 +105,7 @@ def _secrets(responses: Responses, attempt: Attempt, identity: Path | None) -> I
 
 
 def texts_in(body: bytes) -> list[str]:
-    """Return every text in a JSON document; none if it is something else."""
+    """Return every text in a JSON document; none if the data is not JSON."""
     try:
         waiting: list[Any] = [json.loads(body)]
     except (ValueError, RecursionError):

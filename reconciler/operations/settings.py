@@ -25,10 +25,10 @@ _FILE_LIMIT = 1 << 16
 
 
 class Sources(Discreet, frozen=True, dict=True):
-    """Looks settings up by the names of their variables. An empty one is an unset one: the next source is tried.
+    """Looks settings up by the names of their variables. An empty variable counts as unset: the next source is tried.
 
-    `environ` is the environment, `directory` the working directory, which may hold a `.env`. That is never read if `CI`
-    is set: a checkout must not choose the settings of a job.
+    `environ` is the environment, `directory` the working directory, which may hold a `.env`. The `.env` is not read if
+    `CI` is set: a checkout must not choose the settings of a job.
     """
 
     unprinted = ("environ",)
@@ -38,7 +38,7 @@ class Sources(Discreet, frozen=True, dict=True):
 
     @classmethod
     def load(cls, environ: Mapping[str, str], cwd: Path) -> Sources:
-        """Return the sources as they are now; a later change of `environ` makes no difference to them."""
+        """Return a snapshot of the sources, which later changes of `environ` do not affect."""
         return cls(dict(environ), cwd)
 
     def get(self, name: str) -> str | None:
@@ -90,7 +90,7 @@ class Sources(Discreet, frozen=True, dict=True):
 
 
 def hide_secrets(environ: MutableMapping[str, str] = os.environ) -> None:
-    """Remove the client secrets from the environment, once `Sources` has them: child processes inherit it."""
+    """Remove the client secrets from the environment, which child processes inherit, after `Sources` has them."""
     for name in list(environ):
         if name.startswith("RECONCILER_") and name.endswith("_CLIENT_SECRET"):
             del environ[name]

@@ -1,4 +1,4 @@
-"""Statements of a person about the record: read, proposed, shown, and appended only as it was shown."""
+"""Statements of a person about the record: each is prepared, shown, and appended only as it was shown."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CONFLICTS = 10
 
 
 class Outcome(Struct, frozen=True):
-    """The facts that were appended, if any, and the record's id and head after that. `messages` are for a person."""
+    """The facts that were appended, if any, and the record's id and head afterwards. `messages` are for a person."""
 
     facts: tuple[AnyFact, ...]
     record: str
@@ -39,14 +39,14 @@ class Outcome(Struct, frozen=True):
 
 
 def prepare(project: Project, statement: Statement) -> Proposal:
-    """Read the record, and return what the statement would append. Raises ReconcilerError."""
+    """Read the record, and return what a statement would append. Raises ReconcilerError."""
     if isinstance(statement, Import):
         _refuse_bad_values(statement)
     return propose(statement, _case(project, statement, _read(project.journal, statement)))
 
 
 def _refuse_bad_values(statement: Import) -> None:
-    """Raise SettingsError for a URL or a code that config/ would not take either."""
+    """Raise SettingsError for a URL or a code that config/ would also refuse."""
     problems = []
     if statement.url and (fault := url_fault(statement.url)):
         problems.append(Message(fault.name, f"the URL {fault.what}", "--url", (step(fault.remedy),)))
@@ -66,10 +66,10 @@ def refuse_unexpected(proposal: Proposal, digest: str) -> None:
 
 
 def append(project: Project, statement: Statement, proposal: Proposal) -> Outcome:
-    """Append what was shown, to the record as it is now. Raises ReconcilerError.
+    """Append the proposal that was shown to the record. Raises ReconcilerError.
 
-    The record is read again, and again after each conflict: if the statement would append something else by then, it
-    is refused, and if somebody said the same meanwhile, there is nothing left to do.
+    The record is read again first, and after each conflict. The statement is refused if it would now append something
+    else; nothing is appended if another run has recorded the same.
     """
     journal = project.journal
     if proposal.facts and isinstance(statement, Begin | AcceptLoss):
@@ -93,7 +93,7 @@ def append(project: Project, statement: Statement, proposal: Proposal) -> Outcom
 
 
 def too_many_conflicts(place: str) -> Message:
-    """Return the message of a command that lost to other runs too often."""
+    """Return the message of a command that met too many conflicts with other runs."""
     return Message("too-many-conflicts", "other runs keep appending to the record", place, (step("try again later"),))
 
 
@@ -102,7 +102,7 @@ def _appended(
 ) -> Reading | None:
     """Append facts and return the record with them; None if another run appended first.
 
-    After a lost answer, the record is read once more, and believed only as far as it shows.
+    After a lost answer the record is read once more, and decides.
     """
     accepts = isinstance(statement, Begin | AcceptLoss)
     note = type(statement).__name__
@@ -123,7 +123,7 @@ def _appended(
 
 
 def _read(journal: Journal, statement: Statement) -> Reading | None:
-    """Read the record; None only for the statements that may be made where there is none."""
+    """Read the record; None only for statements that may be made without one."""
     return journal.look() if isinstance(statement, Begin | AcceptLoss) else journal.read()
 
 
@@ -148,7 +148,7 @@ def _case(project: Project, statement: Statement, reading: Reading | None) -> Ca
 
 
 def _continues(project: Project, record: Record) -> bool:
-    """True if the record was copied to a place where it is neither lost, nor closed, nor unreadable."""
+    """True if the record was copied to a place where it is present, open and readable."""
     if not record.closed_to:
         return False
     try:
