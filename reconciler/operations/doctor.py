@@ -149,7 +149,7 @@ def _record(project: Project, *, write: bool) -> Iterator[Finding]:
 
 
 def _responses(project: Project) -> Iterator[Finding]:
-    """Return findings about where create responses are kept: they may hold the only copy of a secret."""
+    """Yield findings about where create responses are kept: they may hold the only copy of a secret."""
     if project.desired.recipients:
         what = f"encrypted to {counted(len(project.desired.recipients), 'recipient')}"
         yield _finding(Health.OK, "responses", what, "recipients")

@@ -82,7 +82,7 @@ class Failpoints:
             raise _refusal(f"it is set, and {', '.join(real)} is not on loopback")
 
     def reach(self, step: str, handled: Callable[[], int]) -> None:
-        """Count a durable step, in any thread, and do what a fail point asks for there; `handled` counts signals so far."""
+        """Count a durable step, in any thread, and run the fail point due there; `handled` counts signals so far."""
         with self._lock:
             self._reached[step] += 1
             self._reached[_ANY] += 1

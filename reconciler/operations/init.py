@@ -59,7 +59,7 @@ class Written(Struct, frozen=True):
 
 
 def proposed_state(directory: Path, *, github: bool = False) -> str:
-    """Return the proposed place of the record: a branch if the directory is a git work tree with a remote, else a file."""
+    """Return the proposed place of the record: a branch in a git work tree with a remote, else a file."""
     return BRANCH if github or _git(directory, "remote") else FILE
 
 
@@ -175,7 +175,7 @@ def _workflow(directory: Path, environments: Sequence[str], state: str) -> dict[
 
 
 def _published() -> tuple[str, str]:
-    """Return the repository of the reusable workflows, and `@COMMIT`, from the installation or the git checkout."""
+    """Return the path of the reusable workflows and `@COMMIT`: those installed from, else the repository's own."""
     from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415 - for a workflow alone
 
     with suppress(PackageNotFoundError):

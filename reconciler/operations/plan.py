@@ -80,8 +80,8 @@ def replan(project: Project, selection: Selection, reading: Reading, *, allow_em
 def plaintext_refusal(project: Project, plan: Plan) -> Message | None:
     """Return why this machine cannot keep the responses to the creates of a plan, None if it can.
 
-    Without recipients they are kept in files on this machine. A CI runner's disk is lost with the job, and other machines
-    that read the same record lack the files.
+    Without recipients they are kept in files on this machine. A CI runner's disk is lost with the job, and other
+    machines that read the same record lack the files.
     """
     if plan.recipients or not (project.in_ci or project.journal.store.path is None):
         return None

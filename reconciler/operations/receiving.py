@@ -138,7 +138,7 @@ class Listening:
 
 
 def detect_signature(captured: Iterable[Captured], secrets: Collection[bytes]) -> Verification:
-    """Return the only scheme under which the secrets sign these notifications. Notifications without a match are skipped.
+    """Return the only scheme under which the secrets sign these notifications; skip those without a match.
 
     Raises Refused if there is none, or more than one.
     """

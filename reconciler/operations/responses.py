@@ -81,7 +81,7 @@ class Responses:
                 path.unlink(missing_ok=True)
 
     def open(self, text: str, identity: Path | None) -> Response:
-        """Return the response that a text of the record contains or names; `identity` is an age identity file, to decrypt.
+        """Return the response that a text of the record contains or names; `identity` is the age key file to decrypt.
 
         Raises RecordError and SettingsError, which show nothing of the data or of the identity.
         """

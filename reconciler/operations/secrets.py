@@ -80,7 +80,7 @@ def _at(record: Record, address: str, attempts: Sequence[str]) -> list[Attempt]:
 
 
 def _texts(responses: Responses, attempt: Attempt) -> list[str]:
-    """Return the texts of an attempt's responses and secrets, including a response that a killed run left unrecorded."""
+    """Return the texts of an attempt's responses and secrets, also of a response that a killed run left unrecorded."""
     return [*(attempt.responses or responses.left(attempt.id)), *attempt.secrets]
 
 

@@ -148,7 +148,7 @@ def _case(project: Project, statement: Statement, reading: Reading | None) -> Ca
 
 
 def _continues(project: Project, record: Record) -> bool:
-    """True if the record was copied to a place where it is present, open and readable."""
+    """True if the record was copied to a place where it is complete, not closed, and readable."""
     if not record.closed_to:
         return False
     try:

@@ -1,4 +1,4 @@
-"""Pure functions over the model: the plan, the status, the parity of targets, evidence, and letters to the operator.
+"""Pure functions over the model: the plan, the status, the parity of targets, evidence, and news for the operator.
 
 No network, no clock, no environment, no credentials: a plan can be made for a pull request from a fork.
 """

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def foreign(target: Target, record: Record, account: str | None) -> tuple[Message, ...]:
-    """Return why nothing is created on a target: the record binds it to another service or account. Mostly empty."""
+    """Return a message if the record binds a target to another service or account, since nothing is created then."""
     service = record.service_of(target.base_url)
     others = [url for url in record.base_urls.get(target.name, ()) if record.service_of(url) != service]
     accounts = record.accounts.get(target.name)
@@ -41,9 +41,9 @@ def blocked(
     strange: Mapping[TargetName, tuple[Message, ...]],
     now: float,
 ) -> Change:
-    """Return a change as it is, or blocked by a closed gate: `gates` of the record, `strange` of its target.
+    """Return a change unchanged, or blocked by a closed gate: `gates` of the record, `strange` of its target.
 
-    What waits for a removal is to be created after it, so it is blocked likewise: its removal would leave a hole.
+    A create that waits for a removal is blocked too: the removal without the create would leave a gap.
     """
     creates = change.request is not None or change.block is Block.WAITS
     if standing.obstacles and (creates or (change.block is None and not standing.first_gate_open)):
@@ -64,5 +64,5 @@ def blocked(
 
 
 def without_commands(change: Change) -> Change:
-    """Return a change whose reasons name no command: while the first gate is closed, each would be refused."""
+    """Return a change without commands in its reasons: while the first gate is closed, each would be refused."""
     return replace(change, reasons=tuple(replace(reason, steps=()) for reason in change.reasons))

@@ -1,4 +1,4 @@
-"""Evidence: which attempts the notifications received speak for."""
+"""Evidence: matches notifications received with the attempts that they prove."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Sighting(Struct, frozen=True):
 
 
 class Observed(Struct, frozen=True, order=True):
-    """Notifications of a code from one service at one recorded URL: when the first and the last were received."""
+    """Notifications of one code from one service at one recorded URL, with the times of the first and the last."""
 
     base_url: str
     url: str
@@ -45,9 +45,9 @@ class Observed(Struct, frozen=True, order=True):
 
 
 class Matches(Struct, frozen=True):
-    """The evidence of notifications: `observed` speaks for recorded attempts, `unexplained` for none or several.
+    """The evidence of notifications: `observed` matches recorded attempts, `unexplained` none or several.
 
-    `observed` leaves out what the record already knows.
+    `observed` leaves out evidence that is already recorded.
     """
 
     observed: tuple[Observed, ...]
@@ -55,7 +55,7 @@ class Matches(Struct, frozen=True):
 
 
 def match(desired: Desired, record: Record, sightings: Iterable[Sighting]) -> Matches:
-    """Match notifications with everything that delivers, or may, and with each URL that belongs to one attempt."""
+    """Match notifications with the attempts that deliver, or may, and with each URL that belongs to one attempt."""
     deliveries = _Deliveries(desired, record)
     times: dict[tuple[str, str, str], list[str]] = {}
     rest: dict[tuple[str, str], tuple[list[str], list[Attempt], bool, Attempt | None]] = {}
@@ -78,9 +78,9 @@ def match(desired: Desired, record: Record, sightings: Iterable[Sighting]) -> Ma
 
 
 def received(record: Record, attempt: Attempt) -> dict[str, tuple[str, str]]:
-    """Return the codes of an attempt that were received at its URL since it began, with the first and the last time.
+    """Return the codes of an attempt received at its URL since it began, with the first and the last time.
 
-    What another attempt in force delivers there is evidence for that one, and not for one whose outcome is unknown.
+    Codes that another attempt in force delivers there are evidence for that one, not for an unknown attempt.
     """
     url = normal_url(attempt.url)
     spans = {code: record.received.get((attempt.service, url, code), ()) for code in attempt.codes}
@@ -107,9 +107,9 @@ def _addresses(attempts: Iterable[Attempt]) -> tuple[Address, ...]:
 
 
 class _Deliveries:
-    """The attempts by what they deliver where, so that a notification is not compared with each of them.
+    """An index of attempts by code and URL, so that a notification is not compared with each of them.
 
-    A URL with its attempt's id in it speaks for that attempt, whatever the code and though it was removed.
+    A URL that contains an attempt's id identifies that attempt, whatever the code and even after a removal.
     """
 
     def __init__(self, desired: Desired, record: Record) -> None:
@@ -133,9 +133,9 @@ class _Deliveries:
         self._patterns = {normal_url(template) for template in templates} | {_path(template) for template in templates}
 
     def matching(self, sighting: Sighting) -> list[Attempt]:
-        """Return the attempts that deliver such a notification: to that very URL, else to that path.
+        """Return the attempts that deliver such a notification: to exactly that URL, else to that path.
 
-        A URL that is recorded is no tunnel's, so what arrived there says nothing of others with the same path.
+        A recorded URL is not a tunnel's, so it is not compared by its path.
         """
         url = _normal(sighting.url)
         index, key = (self._by_url, url) if url in self._urls else (self._by_path, sighting.path)

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class Excess(Struct, frozen=True):
-    """The routes that several live attempts stand for, by code and URL, each sorted with the one to keep first.
+    """The routes that several live attempts have, by code and URL; attempts are sorted, the one to keep first.
 
-    `twice` are delivered twice. `recorded` are recorded twice only: of equal codes and URL, an import and another
-    attempt are taken for one subscription.
+    `twice` are delivered twice. `recorded` are only recorded twice: an import and another attempt with equal codes and
+    URL count as one subscription.
     """
 
     twice: tuple[Duplicate, ...]
@@ -31,7 +31,7 @@ class Excess(Struct, frozen=True):
 
 
 def excess(record: Record) -> Excess:
-    """Return the routes that several live attempts of one service stand for. Each is listed for every target it has."""
+    """Return the routes that several live attempts of one service have, listed for every target concerned."""
     services: dict[str, str] = {}
     first: dict[tuple[str, str], Attempt] = {}
     groups: dict[tuple[str, str], list[Attempt]] = {}
@@ -53,7 +53,7 @@ def excess(record: Record) -> Excess:
 def duplicates_by_target(
     routes: Iterable[Duplicate], record: Record, selection: Selection
 ) -> dict[TargetName, list[Duplicate]]:
-    """Return the duplicate routes by target, those that involve an attempt of a selected address."""
+    """Return, by target, the duplicate routes that involve an attempt of a selected address."""
     found: dict[TargetName, list[Duplicate]] = {}
     for route in routes:
         addresses = {record.attempts[attempt].address for attempt in route.attempts}
@@ -63,9 +63,9 @@ def duplicates_by_target(
 
 
 def surplus_of(subscription: Subscription, attempts: Sequence[Attempt]) -> list[Surplus]:
-    """Return the codes live at the desired URL that are not desired, or live there a second time; sorted by attempt.
+    """Return the codes live at the desired URL that are not desired or live there twice, sorted by attempt.
 
-    Of a code that is recorded twice only, neither attempt is surplus; nor is what a plan has removed anyway.
+    A code that is only recorded twice is not surplus; nor are codes of attempts that a plan removes (`outlived`).
     """
     live = [attempt for attempt in attempts if attempt.status is Status.LIVE and attempt.is_at(subscription.template)]
     gone = {attempt.id for attempt in outlived(subscription, attempts)}
@@ -83,7 +83,7 @@ def surplus_of(subscription: Subscription, attempts: Sequence[Attempt]) -> list[
 
 
 def outlived(subscription: Subscription | Request, attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Return the attempts given up that turned out live, and whose desired codes a later live one delivers too."""
+    """Return attempts that were given up but are live, and whose desired codes a later live attempt also delivers."""
     found = []
     for number, attempt in enumerate(attempts):
         if attempt.given_up and attempt.status is Status.LIVE:
@@ -96,7 +96,7 @@ def outlived(subscription: Subscription | Request, attempts: Sequence[Attempt]) 
 
 
 def _shared_routes(attempts: Sequence[Attempt]) -> Iterator[tuple[Duplicate, bool]]:
-    """Yield each route of attempts with one URL that several deliver, once for each target, and if that is so."""
+    """Yield each route that several attempts at one URL have, once for each target; with True if delivered twice."""
     ordered = sorted(attempts, key=_keep_first)
     by_code: dict[str, list[Attempt]] = {}
     for attempt in ordered:
@@ -114,14 +114,14 @@ def _shared_routes(attempts: Sequence[Attempt]) -> Iterator[tuple[Duplicate, boo
 
 
 def is_recorded_twice(one: Attempt, other: Attempt) -> bool:
-    """True if one of two attempts may be an import of the other, so that there may be only one subscription."""
+    """True if one of two attempts may be an import of the other, so that only one subscription may exist."""
     if one.id in other.beside or other.id in one.beside:
         return False
     return one.codes == other.codes and other.is_at(one.template) and (one.imported or other.imported)
 
 
 def _keep_first(attempt: Attempt) -> tuple[bool, bool, bool, str, str]:
-    """Order attempts that deliver the same: the one with a stored secret first, since nothing else can be verified."""
+    """Return the sort key for attempts that deliver the same: a stored secret makes notifications verifiable."""
     has_secret = bool(attempt.responses or attempt.secrets)
     return attempt.given_up, attempt.imported, not has_secret, attempt.since, attempt.id
 

@@ -1,6 +1,6 @@
 """Orders the changes of a plan: removals depend on the creates that take over their codes.
 
-A removal that depends on a change which is blocked, or not selected, is blocked itself, so that no event is lost.
+A removal that depends on a blocked or unselected change is blocked itself, so that no event is lost.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MOVED = Message("codes-move", "its event codes move to another subscription")
 
 
 def ordered(changes: Sequence[Change], routes: Routes, selection: Selection) -> list[Change]:
-    """Return the selected ones of all changes, sorted, with what they depend on, and with what that means in words."""
+    """Return the selected changes, sorted, with their dependencies and the reasons that follow from them."""
     takers = _takers(changes, routes)
     stuck = {change.address for change in changes if change.block not in (None, Block.WAITS)}
     pairs = _exchanged(changes, routes) if len(changes) > 1 else {}
@@ -51,7 +51,7 @@ _REMOVING = (Action.REMOVE, Action.REPLACE)
 
 
 def _takers(changes: Sequence[Change], routes: Routes) -> dict[tuple[str, str], set[Address]]:
-    """Return the addresses that create each code on each service, or would if they were not blocked."""
+    """Return the addresses that create each code on each service, including those that are blocked."""
     takers: dict[tuple[str, str], set[Address]] = {}
     for change in changes:
         is_stuck = change.block not in (None, Block.WAITS)
@@ -68,7 +68,7 @@ def _after_takers(
     routes: Routes,
     selection: Selection,
 ) -> Iterator[Change]:
-    """Yield a change after those that take its codes over: a removal of a REPLACE becomes one of its own then."""
+    """Yield a change with its dependencies; a REPLACE whose removal depends on others is split in two."""
     if change.action not in _REMOVING or not change.concerns:
         yield change
         return
@@ -96,7 +96,7 @@ def _after_takers(
 
 
 def _one_block(changes: Iterable[Change]) -> list[Change]:
-    """Return the changes with one BLOCKED for each address: of several, what it creates comes first."""
+    """Return the changes with only one BLOCKED for each address, preferably that of a create."""
     by_address: dict[Address, Change] = {}
     rest = []
     for change in changes:
@@ -113,7 +113,7 @@ def _one_block(changes: Iterable[Change]) -> list[Change]:
 
 
 def _explained(change: Change, going: set[str], restored: set[str], routes: Routes) -> Change:
-    """Return a change that waits with its reasons: they depend on what the other changes do."""
+    """Return a change that waits with its reasons, which depend on the other changes."""
     why = []
     for attempt in change.blocking:
         if attempt.id in going:
@@ -126,7 +126,7 @@ def _explained(change: Change, going: set[str], restored: set[str], routes: Rout
 
 
 def _exchanged(changes: Sequence[Change], routes: Routes) -> dict[Address, Address]:
-    """Return each address that gets the URL of another one, which gets its own: by address, the other."""
+    """Return the pairs of addresses that swap their URLs, each mapped to the other."""
     moves: dict[tuple[str, str, str], Address] = {}
     for change in changes:
         if change.after is not None and (change.action is Action.REPLACE or change.block is Block.WAITS):

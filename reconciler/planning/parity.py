@@ -1,4 +1,4 @@
-"""Parity of targets: what is desired of both, what is in force in both, and if one may follow the other.
+"""Parity of targets: compares what is desired and in force in both, and decides if one may follow the other.
 
 Subscriptions compare by name, by codes, and by the URL as written before substitution, since two targets of one
 configuration differ in their `vars` and not in their intent.
@@ -42,9 +42,9 @@ def parity(  # noqa: PLR0913 - each is a question of its own
 ) -> Pairs:
     """Compare two targets, or two patterns of targets pair by pair.
 
-    With `gate`, return what B desires and A does not have live; with `proven`, what was not observed delivering there
-    either, for `soak` seconds by `now`. At a gate, a target that has no counterpart to follow it stops nothing.
-    `accounts` are the hashes of client ids, as for a plan. Raises SelectionError.
+    With `gate`, return the subscriptions that B desires and A does not have live; with `proven`, also those not
+    observed delivering there `soak` seconds before `now`. At a gate, a target of A without a counterpart in B is no
+    difference. `accounts` are the hashes of client ids, as for a plan. Raises SelectionError.
     """
     pairs, others = _pairs(a, b, desired.targets)
     observed_by = "" if not proven else _WHENEVER if soak is None else stamp(now - soak)
@@ -81,7 +81,7 @@ def _compare(desired: Desired, record: Record, a: TargetName, b: TargetName) -> 
 
 
 def _gate(desired: Desired, record: Record, a: TargetName, b: TargetName, observed_by: str) -> Parity:
-    """Return what B desires and A has not; with `observed_by`, not delivered by an attempt in force since that time."""
+    """Return what B desires and A lacks; with `observed_by`, also what A was not observed delivering by then."""
     here = {subscription.address.name: subscription for subscription in desired.by_target.get(a, ())}
     differences: list[Difference] = []
     unapplied: list[Address] = []
@@ -102,7 +102,7 @@ def _gate(desired: Desired, record: Record, a: TargetName, b: TargetName, observ
 
 
 def _unproven(record: Record, live: Sequence[Attempt], name: str, wanted: Side, observed_by: str) -> list[Difference]:
-    """Return the codes of a live subscription that were not observed by then, as one difference, or none."""
+    """Return the codes of a live subscription that were not observed by then as one difference, None if all were."""
     first: dict[str, str] = {}
     for attempt in live:
         for code, (at, _) in received(record, attempt).items():
@@ -133,7 +133,7 @@ def _covers(there: Side | None, wanted: Side) -> bool:
 
 
 def _live_here(record: Record, subscription: Subscription) -> list[Attempt]:
-    """Return the live attempts of a subscription at the URL that is desired for it."""
+    """Return the live attempts of a subscription at its desired URL."""
     attempts = record.at_address(subscription.address)
     return [attempt for attempt in attempts if attempt.status is Status.LIVE and attempt.is_at(subscription.template)]
 
@@ -151,7 +151,7 @@ def _is_leaving(record: Record, address: Address) -> bool:
 
 
 def _declared(desired: Desired, a: TargetName, b: TargetName, differences: Iterable[Difference]) -> Parity:
-    """Set declared differences aside. Declarations about other targets do not count as unused."""
+    """Separate declared differences from others. Declarations about other targets do not count as unused."""
     left: list[Difference] = []
     ignored: list[tuple[Difference, ParityException]] = []
     used: list[ParityException] = []
@@ -179,7 +179,7 @@ def _is_about(exception: ParityException, address: Address) -> bool:
 
 
 def _unused_in_all(desired: Desired, compared: Sequence[Parity]) -> tuple[ParityException, ...]:
-    """Return the declared exceptions that none of the pairs they are about needs."""
+    """Return the declared exceptions that are unused in every pair they are about."""
     unused = []
     for exception in desired.parity_ignore:
         about = [pair for pair in compared if _concerns(exception, pair.a) or _concerns(exception, pair.b)]
@@ -192,9 +192,9 @@ _Pair = tuple[TargetName, TargetName]
 
 
 def _pairs(a: str, b: str, declared: Iterable[TargetName]) -> tuple[list[_Pair], list[_Pair]]:
-    """Return the pairs of declared targets that two targets or patterns name, and those of which one is missing.
+    """Return the pairs of declared targets that two targets or patterns name, and the targets without a counterpart.
 
-    Patterns differ in one segment, which has no wildcard; the other says which targets, and is the same in a pair.
+    Patterns differ in one segment, which has no wildcard; the other segment is the same in both targets of a pair.
     """
     names = set(declared)
     if not has_wildcard(a + b):

@@ -1,7 +1,7 @@
 """Desired and record in, plan out: one pass over the addresses, then the gates, then the order.
 
-1. Each address whose attempts are not just what is desired gets its changes (`subscription`), judged by what is in
-   force anywhere on its service (`routes`).
+1. Each address whose attempts differ from what is desired gets its changes (`subscription`). They take into account
+   what is in force anywhere on its service (`routes`).
 2. Closed gates of the record and of its target block what they must (`blocking`).
 3. Removals follow the creates that take their codes over, and the selection is made (`order`).
 4. What is in force beyond what is desired is listed (`excess`), and everything gets its digest.
@@ -48,7 +48,7 @@ def plan(
     accounts: Mapping[TargetName, str] | None = None,
     allow_empty: bool = False,
 ) -> Plan:
-    """Return the plan for what is selected: every gate before a create is judged here, and nowhere else.
+    """Return the plan for the selection. Every gate before a create is judged here, and nowhere else.
 
     `now` is in epoch seconds; `accounts` has a hash of the client id of each target that one is set for. Raises
     SelectionError for a pattern that matches nothing, and Refused for a target that was emptied, unless `allow_empty`.
@@ -100,7 +100,7 @@ def _target_plans(
     selection: Selection,
     strange: Mapping[TargetName, tuple[Message, ...]],
 ) -> dict[TargetName, TargetPlan]:
-    """Return the plan of each target: the selected `changes` of those `planned`, and what else differs."""
+    """Return the plan of each of the `planned` targets: its selected `changes`, and other differences."""
     changed, here = {change.address for change in planned}, _by_target(changes)
     awaited = (attempt for attempt in record.attempts.values() if attempt.status is Status.AWAITING_REMOVAL)
     awaiting = _by_target(attempt for attempt in awaited if selection.has(attempt.address))
@@ -133,7 +133,7 @@ def _target_plans(
 def _selected(desired: Desired, record: Record, selection: Selection, *, allow_empty: bool) -> list[Target]:
     """Return the declared targets that are selected, sorted. Raises SelectionError for patterns that match nothing.
 
-    Raises Refused for targets with live subscriptions and none desired: more likely a mistake than intended.
+    Raises Refused for targets with live subscriptions but none desired, which is more likely a mistake than intended.
     """
     if selection.patterns:
         addresses = {*desired.subscriptions, *map(Address, record.addresses)}
@@ -163,9 +163,9 @@ def _selected(desired: Desired, record: Record, selection: Selection, *, allow_e
 
 
 def _differing(desired: Desired, record: Record) -> tuple[dict[Address, Sequence[Attempt]], list[Attempt]]:
-    """Return the addresses of declared targets that are not just as desired, with their attempts, and what others have.
+    """Return the addresses of declared targets that differ from what is desired, with their attempts; and others.
 
-    The latter are the attempts, in force or unresolved, of targets that are not declared.
+    The others are attempts in force or unresolved on targets that are not declared.
     """
     at_address = record.at_address
     differing: dict[Address, Sequence[Attempt]] = {}
@@ -192,9 +192,9 @@ def _by_target(items: Iterable[_Addressed]) -> dict[TargetName, list[_Addressed]
 
 
 def _with_digest(change: Change, desired: Desired, record: Record) -> Change:
-    """Return a change with the digest of what approving it approves.
+    """Return a change with the digest of its content.
 
-    Neither time nor account nor other addresses enter into it, nor notifications, unless one changes a status.
+    The digest does not depend on time, account or other addresses, nor on notifications unless one changes a status.
     """
     target, request = desired.targets[change.address.target], change.request
     attempts = sorted(record.at_address(change.address), key=lambda attempt: attempt.id)

@@ -1,6 +1,6 @@
 """The messages of a plan: the reasons for a change, and warnings to read before it is applied.
 
-Each command names the attempts it is about, so that one pasted late does no harm.
+Each command names the attempts it is about, so that pasting it late does no harm.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BOTH_DELIVER = Message("both-deliver", "both subscriptions deliver until the ope
 
 
 def who(by: Mapping[str, str]) -> str:
-    """Return who did something, in a few words, from the `by` of a fact."""
+    """Return the author of a fact in a few words, from its `by`."""
     name = by.get("actor") or by.get("user") or "?"
     if "triggering_actor" in by:
         name = f"{by['triggering_actor']}, rerunning a run of {name}"
@@ -42,17 +42,17 @@ def who(by: Mapping[str, str]) -> str:
 
 
 def missing_codes(codes: Iterable[str]) -> Message:
-    """Return why a create is sent beside what is in force."""
+    """Return why a create is sent although other codes of the subscription are in force."""
     return Message("new-codes", f"new event codes: {', '.join(codes)}")
 
 
 def url_changed(old: Iterable[str]) -> Message:
-    """Return why a create replaces what delivers to the old URLs."""
+    """Return why a create replaces attempts at old URLs."""
     return Message("url-changed", f"the URL changed from {', '.join(sorted(set(old)))}")
 
 
 def already_delivered(template: str) -> Message:
-    """Return why what delivers to an old URL is to be removed."""
+    """Return why an attempt at an old URL is to be removed."""
     return Message("already-delivered", f"superseded: already delivered to {template}")
 
 
@@ -65,13 +65,13 @@ def sent_again(attempts: Iterable[Attempt]) -> Message:
 
 
 def also_delivers(codes: Iterable[str], why_not: str) -> tuple[Message, ...]:
-    """Return what else comes back with something that is restored; nothing if there are no such codes."""
+    """Return a note about undesired codes that a restored attempt also delivers; nothing without such codes."""
     named = ", ".join(sorted(codes))
     return (Message("also-delivers", f"it also delivers {named} ({why_not})"),) if named else ()
 
 
 def moving(request: Request, attempt: Attempt) -> Message:
-    """Return a warning that codes which move here are delivered elsewhere, or may be, until that is removed."""
+    """Return a warning that codes which move here are delivered at another address until that one is removed."""
     what = f"{_shared(request, attempt)}: also delivered to {attempt.template} until the operator removes"
     what = f"{what} {attempt.address} (attempt {attempt.id})"
     return Message("moving-codes", f"{what}, if that was created" if attempt.unresolved else what)
@@ -83,7 +83,7 @@ def exchanged(one: Address, other: Address) -> Message:
 
 
 def cancel_removal(address: Address, attempt: Attempt) -> Message:
-    """Return what to do before a restore: what the operator has removed already must not be restored."""
+    """Return the step before a restore: the operator must not have removed the subscription already."""
     return Message(
         "cancel-removal",
         f"cancel the removal request for attempt {attempt.id} with the operator",
@@ -100,7 +100,7 @@ def sent_again_later(attempt: Attempt, after: float, now: float) -> Message:
 
 
 def unresolved(attempt: Attempt, record: Record, now: float) -> Message:
-    """Return what is unknown about a create, since when and by whom, and how to resolve it once its call is settled."""
+    """Return that the outcome of a create is unknown, since when, by whom, and how to resolve it."""
     started = f"create started {attempt.since} by {who(attempt.by)}"
     steps, seen = settling(attempt, now), received(record, attempt)
     if seen:
@@ -115,9 +115,9 @@ def unresolved(attempt: Attempt, record: Record, now: float) -> Message:
 
 
 def elsewhere(request: Request, attempt: Attempt, renaming: Sequence[str]) -> Message:
-    """Return why a request is not created: an attempt of another address has a route of it.
+    """Return why a request is not created: an attempt of another address has one of its routes.
 
-    `renaming` are the two addresses of a `state mv` that would make it this one's, empty if it was not renamed.
+    `renaming` are the arguments of the `state mv` that would move that attempt here, empty if there is none.
     """
     what = f"{_shared(request, attempt)} to {attempt.template} is already in force as {attempt.address}"
     what = f"{what} (attempt {attempt.id})"
@@ -129,18 +129,18 @@ def elsewhere(request: Request, attempt: Attempt, renaming: Sequence[str]) -> Me
 
 
 def rival(codes: Iterable[str], address: Address) -> Message:
-    """Return the reason why codes are not created: another address of the service desires them too."""
+    """Return why codes are not created: another address of the service desires them too."""
     what = f"{address}, at the same service, has {', '.join(codes)} too"
     return Message("desired-twice", what, steps=(step("in config/, remove these event codes from one of the two"),))
 
 
 def removed_first(attempt: Attempt) -> Message:
-    """Return what a `replace: wait` waits for: a removal that the plan itself requests."""
+    """Return that a `replace: wait` waits for a removal that the plan itself requests."""
     return Message("waits-for-removal", f"{_awaited(attempt)}; apply requests its removal")
 
 
 def waiting(attempt: Attempt, codes: Sequence[str], *, is_staying: bool) -> Message:
-    """Return what a `replace: wait` waits for: the removal of these codes, which a person must see to.
+    """Return that a `replace: wait` waits for the removal of these codes, which a person must request.
 
     `is_staying`: the attempt awaits removal, and the plan restores it.
     """
@@ -150,7 +150,7 @@ def waiting(attempt: Attempt, codes: Sequence[str], *, is_staying: bool) -> Mess
 
 
 def leaving(attempt: Attempt, codes: Iterable[str]) -> Message:
-    """Return why a route that is desired is neither kept nor created: somebody has requested its removal."""
+    """Return why a desired route is neither kept nor created: somebody has requested its removal."""
     named = tuple(codes)
     what = f"removal of {', '.join(named)} (attempt {attempt.id}) was requested, but config/ still desires it"
     options = [word for code in named for word in ("--code", code)] if named != attempt.codes else []
@@ -165,7 +165,7 @@ def leaving(attempt: Attempt, codes: Iterable[str]) -> Message:
 
 
 def after(takers: Iterable[Address]) -> Message:
-    """Return what a removal follows."""
+    """Return which creates a removal waits for."""
     return Message("after-takers", f"after its event codes are taken over by {', '.join(takers)}")
 
 
@@ -181,7 +181,7 @@ def depends(blocked: Sequence[Address], unselected: Sequence[Address]) -> tuple[
 
 
 def other_service(target: Target, recorded: str) -> Message:
-    """Return that a target belongs to another service than the settings name. Most often a setting is wrong."""
+    """Return that a target belongs to a different service than the settings name; usually a setting is wrong."""
     what = f"the record binds this target to the service at {recorded}, but the settings name {target.base_url}"
     what = f"{what}; nothing is created there"
     if is_sandbox(recorded) != is_sandbox(target.base_url):
@@ -197,7 +197,7 @@ def other_service(target: Target, recorded: str) -> Message:
 
 
 def other_account(target: Target, recorded: Iterable[str], current: str) -> Message:
-    """Return that a target belongs to another account than the settings name, both as short hashes."""
+    """Return that a target belongs to a different account than the settings name, both as short hashes."""
     bound = ", ".join(sorted(account[:19] for account in recorded))
     what = f"the record binds this target to the account {bound}…, but the settings name {current[:19]}…"
     what = f"{what}; nothing is created there"

@@ -59,7 +59,7 @@ class Routes:
         return _others(address, holders)
 
     def leaving(self, attempt: Attempt, codes: Iterable[str]) -> tuple[str, ...]:
-        """Return the codes of an attempt, among these, that are not desired of its address."""
+        """Return those of `codes` that an attempt has and that are not desired of its address."""
         service = self._record.service_of(attempt.base_url)
         wanted = set(codes)
         return tuple(
@@ -67,10 +67,10 @@ class Routes:
         )
 
     def rival(self, address: Address, request: Request) -> Subscription | None:
-        """Return a subscription of another address that must not have its codes beside this one's.
+        """Return a desired subscription of another address whose codes must not overlap with this one's, but do.
 
-        `config/` is checked for those of one `base_url`; this is about services which the record says are one. The one
-        that is in force comes first, then the first in order.
+        Within one `base_url`, `config/` is checked when it is read; this is for services that the record declares the
+        same. A subscription in force is preferred, then the first in order.
         """
         mode = self._desired.targets[address.target].overlap
         service = self.services[address.target]
@@ -88,10 +88,10 @@ class Routes:
         return None
 
     def renaming(self, attempt: Attempt, address: Address) -> tuple[str, ...]:
-        """Return the addresses of the `state mv` that makes an attempt this address's; empty if it was not renamed.
+        """Return the arguments of the `state mv` that moves an attempt to this address; empty if it was not renamed.
 
-        What was renamed is desired under its old address no more. If the new one is taken, by what is itself desired
-        there no more, that is moved aside first.
+        A renamed subscription is no longer desired under its old address. If the new address is taken by a subscription
+        that is itself no longer desired there, that one is moved first.
         """
         if not (attempt.by_plan or attempt.status is Status.LIVE) or self._is_kept(attempt.address):
             return ()
@@ -103,9 +103,9 @@ class Routes:
         return address, aside
 
     def is_kept_elsewhere(self, attempt: Attempt) -> bool:
-        """True if an attempt may be the subscription that is desired of another address: one of them was imported.
+        """True if an attempt may be the same subscription as one desired of another address, since one was imported.
 
-        Its removal could be that of the only one there is.
+        Its removal could then remove the only subscription.
         """
         route = (attempt.codes[0], normal_url(attempt.template))
         sharing = self._record.routes_at(self._record.service_of(attempt.base_url)).get(route, ())
@@ -115,7 +115,7 @@ class Routes:
         )
 
     def _is_kept(self, address: Address) -> bool:
-        """True if something in force under an address is desired there."""
+        """True if an address has something in force that is desired there."""
         return any(map(self._is_wanted, self._present(address)))
 
     def _is_wanted(self, attempt: Attempt) -> bool:

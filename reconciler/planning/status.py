@@ -1,4 +1,4 @@
-"""The status of targets: what is in force with the evidence that it delivers, what waits for a person, the verdict."""
+"""The status of targets: subscriptions in force, with evidence that they deliver; tasks for a person; the verdict."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _observed(attempt: Attempt, desired: Desired, record: Record, silent: str) -
 
 
 def _superseded(attempt: Attempt, desired: Desired, record: Record) -> tuple[str, ...]:
-    """Return the earlier attempts that were given up, and whose codes are live without them wherever desired."""
+    """Return the earlier attempts that were given up and whose desired codes are all live without them."""
     if attempt.status is not Stage.LIVE:
         return ()
     others = record.at_address(attempt.address)
@@ -117,14 +117,14 @@ def _is_replaced(attempt: Attempt, desired: Desired, record: Record) -> bool:
 
 
 def _is_doubtful(attempt: Attempt, record: Record, since: str) -> bool:
-    """True if a request to remove it was cancelled since then, and no notification has shown since that it exists."""
+    """True if a request to remove it was cancelled after `since`, and no notification has arrived after that."""
     if attempt.status is not Stage.LIVE or not attempt.cancelled or attempt.cancelled < since:
         return False
     return all(last <= attempt.cancelled for _, last in received(record, attempt).values())
 
 
 def verdict_of_plan(plan: Plan, now: float, *, in_flight: Verdict = Verdict.UNRESOLVED) -> Verdict:
-    """Return UNRESOLVED over CHANGES over DONE.
+    """Return the verdict of a plan; UNRESOLVED has precedence over CHANGES, CHANGES over DONE.
 
     UNRESOLVED: a create of a selected address has an unknown outcome or is overdue; one that may be in flight at `now`
     counts as `in_flight`. CHANGES: there are changes, or what is in force is not what is desired, or that is not known
@@ -150,7 +150,7 @@ def _differs(target: TargetPlan) -> bool:
 
 
 def removals(status: Status) -> list[Removals]:
-    """Return the news for the operator of each target in a status, without targets that have none."""
+    """Return the news for the operator of each target in a status; targets without news are left out."""
     restored = {
         attempt for change in status.plan.changes if change.action is Action.RESTORE for attempt in change.concerns
     }

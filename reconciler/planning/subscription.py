@@ -1,4 +1,4 @@
-"""The changes of one address: what is desired of it against the attempts it has."""
+"""The changes of one address, from what is desired of it and the attempts it has."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RETRIES = 3
 
 
 def is_as_desired(subscription: Subscription, attempt: Attempt) -> bool:
-    """True in the common case, decided quickly: the only attempt is live, exactly as desired."""
+    """True if the only attempt is live, exactly as desired: a quick check of the common case."""
     return (
         attempt.status is Status.LIVE
         and attempt.codes == subscription.codes
@@ -37,7 +37,7 @@ def is_as_desired(subscription: Subscription, attempt: Attempt) -> bool:
 
 
 class Case(Struct, frozen=True):
-    """One address: what is desired of it, its attempts, oldest first, and what it is judged by."""
+    """One address: its desired subscription, its attempts, oldest first, and the context for planning its changes."""
 
     address: Address
     after: Request | None
@@ -58,7 +58,7 @@ class Case(Struct, frozen=True):
         blocking: Iterable[Attempt] = (),
         warnings: Iterable[Message] = (),
     ) -> Change:
-        """Return a change of this address."""
+        """Return a change of this address with these fields."""
         in_force = (attempt for attempt in self.attempts if attempt.in_force)
         return Change(
             self.address,
@@ -75,7 +75,7 @@ class Case(Struct, frozen=True):
 
 
 def changes_of(case: Case) -> list[Change]:
-    """Return the changes of one address: mostly none or one; more where something stays and something goes."""
+    """Return the changes of one address: usually none or one; more if some attempts stay and others go."""
     blocking = [attempt for attempt in case.attempts if attempt.blocks]
     if not blocking:
         return _settled(case)
@@ -107,7 +107,7 @@ def _unresolved(case: Case, blocking: Sequence[Attempt], why: Iterable[Message])
 
 
 def _settled(case: Case) -> list[Change]:
-    """Keep what is live at the desired URL, restore what can be, create what is missing then, remove the rest."""
+    """Return the changes that restore what they can, create what is missing, and remove attempts at old URLs."""
     live = [a for a in case.attempts if a.status is Status.LIVE and not case.routes.is_kept_elsewhere(a)]
     if case.after is None:
         return [case.change(Action.REMOVE, reasons.NOT_DESIRED, concerns=live)] if live else []
@@ -136,7 +136,7 @@ def _settled(case: Case) -> list[Change]:
 
 
 def _with_one_removal(changes: Sequence[Change]) -> list[Change]:
-    """Return the changes with all that they remove in one."""
+    """Return the changes with their removals merged into one."""
     removals = [change for change in changes if change.action is Action.REMOVE]
     if len(removals) < 2:
         return [*changes]
@@ -147,9 +147,9 @@ def _with_one_removal(changes: Sequence[Change]) -> list[Change]:
 
 
 def _leaving(case: Case, after: Request, staying: set[str]) -> list[tuple[Attempt, list[str]]]:
-    """Return the attempts at the desired URL with the desired codes that they deliver until a removal is done.
+    """Return attempts awaiting removal at the desired URL, each with the desired codes that it still delivers.
 
-    Such a route is in force, so it is not created a second time: a person keeps it, or has it removed first.
+    Such a route is in force, so it is not created again: a person cancels the removal, or waits until it is done.
     """
     found = []
     for attempt in case.attempts:
@@ -161,9 +161,9 @@ def _leaving(case: Case, after: Request, staying: set[str]) -> list[tuple[Attemp
 
 
 def _restorable(case: Case, after: Request, here: Sequence[Attempt]) -> list[Attempt]:
-    """Return what a plan had removed and still delivers what is desired and not live: few, with little beyond it.
+    """Return attempts to restore: a plan requested their removal, and they deliver desired codes that are not live.
 
-    A code too many is no reason to create the others a second time: it is surplus.
+    An attempt with an undesired code may be chosen too: the code is then surplus.
     """
     codes = set(after.codes).difference(*(attempt.codes for attempt in here))
     awaiting = [attempt for attempt in case.attempts if attempt.status is Status.AWAITING_REMOVAL]
@@ -177,7 +177,7 @@ def _restorable(case: Case, after: Request, here: Sequence[Attempt]) -> list[Att
 
 
 def _deliver(case: Case, request: Request, kept: Sequence[Attempt], old: Sequence[Attempt]) -> list[Change]:
-    """Return the change that creates a request, or what blocks it; and what becomes of attempts at an old URL."""
+    """Return the change that creates a request, or one that is blocked, and the changes of attempts at an old URL."""
     blocked = _blocked_elsewhere(case, request)
     if blocked is not None:
         return [blocked]
