@@ -104,8 +104,8 @@ class Unexplained(Struct, frozen=True):
     """Notifications that match no attempt of the record, or several. `where` is the URL or path that they arrived at.
 
     `ambiguous` are the addresses that they may belong to, if there are several. `unmanaged`: the URL belongs to an
-    attempt that is not in the record, so somebody else created it. `removed` is the last attempt that delivered the code
-    there, until its removal was confirmed.
+    attempt that is not in the record, so somebody else created it. `removed` is the last attempt that delivered the
+    code there, until its removal was confirmed.
     """
 
     code: str

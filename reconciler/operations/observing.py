@@ -75,7 +75,7 @@ def _is_trusted(project: Project, notification: Captured) -> bool:
 
 
 def _learned(record: Record, facts: Iterable[Received], now: float) -> Iterator[Message]:
-    """Yield a message for each attempt whose recorded state is changed by a notification at its own URL."""
+    """Yield messages about attempts whose recorded state a notification at their own URL settles or may contradict."""
     by_url: dict[str, list[Received]] = {}
     for fact in facts:
         by_url.setdefault(normal_url(fact.url), []).append(fact)
