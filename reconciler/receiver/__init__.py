@@ -1,8 +1,8 @@
-"""A receiver for notifications, and what a partner's own endpoint needs: its public names are in RECEIVER.md.
+"""A receiver for notifications, and a verifier for a partner's own endpoint; RECEIVER.md documents the public names.
 
 `listen` stands in for a partner's endpoint during development: `receiver.Receiver.handle(request) -> response`, behind
-a socket of 127.0.0.1. A notification is answered with a 2xx after it was appended to a capture file, durably. Nothing
-here is shared with `reconciler.service`.
+a socket of 127.0.0.1. A notification is answered with a 2xx after it was appended to a capture file, durably. It shares
+nothing with `reconciler.service`.
 """
 
 from reconciler.model.desired import Verification

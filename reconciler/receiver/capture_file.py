@@ -22,7 +22,7 @@ _PATIENCE = 10.0  # seconds to wait for another process that appends; the sender
 
 
 class _Batch(Struct):
-    """Lines that are written together. `problem` is why they could not be."""
+    """Lines that are written together. `problem` says why the write failed."""
 
     lines: list[bytes] = field(default_factory=list)
     written: bool = False
@@ -51,7 +51,7 @@ class CaptureFile:
             raise
 
     def append(self, line: bytes) -> None:
-        """Append a line, and return after it is on the disk. Raises OSError if it is not.
+        """Append a line, and return after it is on the disk. Raises OSError if the write fails.
 
         This is a group commit: the first thread writes the lines of all that wait.
         """
@@ -75,7 +75,7 @@ class CaptureFile:
             os.close(self._descriptor)
 
     def _check_ours(self) -> None:
-        """Refuse a file with other contents: an append would remove an incomplete last line from it."""
+        """Raise SettingsError for a file with other contents: an append would remove its incomplete last line."""
         is_regular = stat.S_ISREG(os.fstat(self._descriptor).st_mode)
         first, newline, _ = (
             os.pread(self._descriptor, LINE_LIMIT, 0).partition(b"\n") if is_regular else (b"", b"", b"")
@@ -87,7 +87,7 @@ class CaptureFile:
             raise SettingsError(Message("other-contents", what, str(self.path), steps))
 
     def _write(self, data: bytes) -> None:
-        """Write at the end, after the last newline, and wait for the disk. Raises OSError, with nothing written."""
+        """Write after the last newline, and wait for the disk. Raises OSError; nothing is written then."""
         lock(self._descriptor, self.path, _PATIENCE)
         try:
             size = os.fstat(self._descriptor).st_size

@@ -34,10 +34,10 @@ class Refusal(Struct, frozen=True):
 
 
 class Behaviour(Struct, frozen=True):
-    """The answers of the receiver to notifications that it could confirm.
+    """Settings for the receiver's answers to acceptable notifications.
 
     The first `fail_first` deliveries of each notification get a 503; the others get `status`, after `delay` seconds.
-    `enforce`: a bad signature is refused, not only reported.
+    `enforce`: refuse a bad signature instead of only reporting it.
     """
 
     status: int = 200
@@ -49,8 +49,8 @@ class Behaviour(Struct, frozen=True):
 class Delivery(Struct, frozen=True):
     """One request and the status it was answered with.
 
-    `number` counts the deliveries of a notification, from 1; None for what was refused. `problem` is why it failed, or
-    what is wrong with it.
+    `number` counts the deliveries of a notification, from 1; None for a refused request. `problem` says why the
+    delivery failed, or what is wrong with it.
     """
 
     request: Captured
@@ -63,8 +63,8 @@ class Delivery(Struct, frozen=True):
 class Receiver:
     """Answers requests, from any number of threads.
 
-    `save` appends a line durably, or raises OSError; `report` gets every delivery before it is answered; `check` says
-    why a request is to be refused, None if its signature is right; `sleep` waits for a number of seconds.
+    `save` appends a line durably, or raises OSError; `report` gets every delivery before it is answered; `check`
+    returns why to refuse a request, None if its signature is valid; `sleep` waits for a number of seconds.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Receiver:
         self._deliveries: OrderedDict[bytes, int] = OrderedDict()
 
     def remember(self, earlier: Iterable[Captured]) -> None:
-        """Count earlier captures as delivered, and those of them that are unverified."""
+        """Count earlier captures: unverified ones by their size, the others as delivered."""
         for captured in earlier:
             if captured.verified is False:
                 self._unverified += len(line_of(captured))
@@ -106,7 +106,7 @@ class Receiver:
         return Response(delivery.status, text.encode(), (("Content-Type", "text/plain; charset=utf-8"), *allow))
 
     def _refuse(self, request: Request, captured: Captured, refusal: Refusal | None) -> Delivery | None:
-        """Return the refusal of a request that can be no notification or, if that is enforced, is not verified."""
+        """Return the refusal of a request without a notification or known path, or that fails enforced verification."""
         if request.problem is not None:
             return Delivery(
                 captured, request.method, request.problem.status, None, request.problem.body.decode().strip()
@@ -136,7 +136,7 @@ class Receiver:
         return Delivery(captured, request.method, self._behaviour.status, number, text)
 
     def _keep(self, captured: Captured) -> str | None:
-        """Save a notification; returns why that is impossible, None if it is on the disk."""
+        """Save a notification; return None if it is on the disk, else why it could not be saved."""
         line = line_of(captured)
         if captured.verified is False:
             with self._lock:

@@ -30,16 +30,16 @@ Headers = _HasItems | Iterable[tuple[str | bytes, str | bytes]]
 
 
 class BadSignature(RequestRefused):
-    """The signature is missing, malformed, or made with none of the secrets. Nothing else is known of the request."""
+    """The signature is missing, malformed, or made with a different secret. The request cannot be trusted."""
 
     status = 401
 
 
 class Verifier:
-    """Verifies requests as `verification` says, with the secrets of a subscription: several while one is replaced.
+    """Verifies requests by the scheme `verification`, with the secrets of a subscription: several during a rotation.
 
-    Raises ValueError for settings that cannot be, for no secret at all, and for one that is not in the `key_encoding`.
-    An object may be used by any number of threads. `enforce` makes no difference here: a bad signature is refused.
+    Raises ValueError for invalid settings, for no secret at all, and for a secret that is not in the `key_encoding`.
+    An object may be used by any number of threads. `enforce` is ignored: a bad signature is always refused.
     """
 
     def __init__(self, verification: Verification, secrets: Iterable[str | bytes]) -> None:
@@ -60,8 +60,8 @@ class Verifier:
     def verify(self, headers: Headers, body: bytes) -> None:
         """Raise BadSignature unless one of the secrets signed this request, compared in constant time.
 
-        `body` is the raw body, byte for byte: JSON that was parsed and written again has another signature. Raises
-        TypeError for anything but bytes.
+        `body` is the raw body, byte for byte: JSON that was parsed and serialised again has a different signature.
+        Raises TypeError for anything but bytes.
         """
         if not isinstance(body, bytes | bytearray | memoryview):
             raise TypeError(f"expected the raw body as bytes, as it was received, not {type(body).__name__}")

@@ -1,7 +1,7 @@
 """The rows of the statements about attempts: outcomes, removals, names, secrets.
 
-A statement that names no attempt is about those that it can be said of now; one that names some is about no other, so
-it can be pasted twice, late, or by two people.
+A statement without attempts applies to all that it is possible for now. One that names attempts applies only to those,
+so it can be pasted twice, late, or by two people.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 
 def selected(record: Record, where: str, attempts: Sequence[str]) -> list[Attempt]:
-    """Return the attempts of an address, or of those that a pattern matches; of them those named, if any are.
+    """Return the attempts of an address or a pattern; only those named, if any are.
 
-    Raises SelectionError for what is neither, or matches nothing, and Refused for an attempt that is not there.
+    Raises SelectionError if the text is neither or matches nothing, and Refused for an attempt that is not there.
     """
     if not is_pattern(where):
         raise SelectionError(Message("bad-address", "expected region/environment/name, or a pattern", where))
@@ -54,7 +54,7 @@ def resolve_step(attempt: Attempt, text: str, outcome: str) -> Step:
 
 
 def unresolved(attempt: Attempt, now: float) -> Message:
-    """Return the message of an attempt that someone must settle first, and from when that may be."""
+    """Return the message that an attempt must be settled first, with the time from which that is possible."""
     what = f"attempt {attempt.id}: outcome unknown"
     return Message("outcome-unknown", what, attempt.address, settling(attempt, now))
 
@@ -92,13 +92,13 @@ def resolve(statement: Resolve, case: Case, record: Record) -> Draft:
 
 
 def _others(attempt: Attempt, sharing: Iterable[str], record: Record) -> tuple[str, ...]:
-    """Return those in force that cannot be what an attempt created: of equal URL, if it was taken for gone."""
+    """Return those of `sharing` that cannot be what an attempt created: with another URL, or all if it is gone."""
     is_gone, url = attempt.status is Status.GONE, normal_url(attempt.url)
     return tuple(other for other in sharing if is_gone or normal_url(record.attempts[other].url) != url)
 
 
 def in_force_with(call: What, record: Record) -> tuple[str, ...]:
-    """Return the attempts in force that deliver what a call was for, too."""
+    """Return the attempts in force that deliver a route of a create call."""
     routes, url = record.routes_at(record.service_of(call.base_url)), normal_url(call.template or call.url)
     sharing = (attempt for code in call.codes for attempt in routes.get((code, url), ()))
     return tuple(sorted({attempt.id for attempt in sharing if attempt.in_force}))
@@ -111,7 +111,7 @@ def _recorded_as_removed(attempt: Attempt) -> Message:
 
 
 def _contradicted(statement: Resolve, attempt: Attempt, case: Case) -> Message | None:
-    """Return why this must not be said of an attempt, None if it may be or has been."""
+    """Return why a statement about an attempt is refused, None if it is allowed or already recorded."""
     flag = "--created" if statement.created else "--not-created"
     if not attempt.unresolved:
         if _exists(attempt) == statement.created or (statement.created and statement.force and statement.attempts):
@@ -143,7 +143,7 @@ def _contradicted(statement: Resolve, attempt: Attempt, case: Case) -> Message |
 
 
 def what_of(attempt: Attempt) -> What:
-    """Return the create call that an attempt stands for, whole: a record that lost its intent learns it from there."""
+    """Return the complete create call of an attempt, for facts that must make up for a lost intent."""
     return What(
         address=str(attempt.address),
         codes=tuple(sorted({*attempt.codes, *attempt.removed_codes})),
@@ -159,12 +159,12 @@ def what_of(attempt: Attempt) -> What:
 
 
 def _exists(attempt: Attempt) -> bool:
-    """True if it was created, as far as anyone knows; it may have been removed since."""
+    """True if it was created, as far as is known; it may have been removed since."""
     return bool(attempt.exists or attempt.received or attempt.outcome is Outcome.CREATED)
 
 
 def removal(statement: Removal, case: Case, record: Record) -> Draft:
-    """Return the facts about removals by the operator. What may not exist is settled first, if it is meant."""
+    """Return the facts about removals by the operator. Unresolved attempts must be settled first."""
     there = selected(record, statement.where, statement.attempts)
     attempts = [attempt for attempt in there if attempt.in_force]
     unknown = [attempt for attempt in there if attempt.unresolved and (statement.attempts or not attempts)]
@@ -209,7 +209,7 @@ def _cancel(statement: CancelRemoval, attempts: list[Attempt], case: Case) -> Dr
 
 
 def _confirm(statement: ConfirmRemoval, attempts: list[Attempt], case: Case) -> Draft:
-    """One that is live must be named, and said once: pasted again, it must not end what took its place."""
+    """Return the facts that confirm removals. A live attempt must be named: a second paste must not end another."""
     facts, weakens, live = [], False, []
     for attempt in attempts:
         codes = attempt.requested_codes

@@ -1,6 +1,6 @@
 """The record as bytes: one line of JSON for each fact, each line holding a hash over itself and the one before it.
 
-A line reads `{"seq":N,…the fact…,"prev":"…","hash":"…"}`. `seq` counts from 1; `prev` is the hash of the line before,
+A line is `{"seq":N,…the fact…,"prev":"…","hash":"…"}`. `seq` counts from 1; `prev` is the hash of the line before,
 zeros in the first; `hash` is the SHA-256, in hex, of the bytes of the line before `,"hash":`. All of it is checked as
 bytes, so every bit of a line counts. What follows the last newline is a torn write, and is left out.
 """
@@ -51,7 +51,7 @@ class Line(Struct, frozen=True, gc=False):
 def parse(data: bytes, where: str) -> tuple[Line, ...]:
     """Return the lines of a record; `where` is its place, for messages.
 
-    Raises RecordDamaged, with the first line that breaks it; data without a complete line is no record either.
+    Raises RecordDamaged with the first line that breaks the chain, also if the data has no complete line.
     """
     end = data.rfind(b"\n") + 1
     if not end:
@@ -86,7 +86,7 @@ def link(head: str | None, seq: int, facts: Sequence[AnyFact]) -> tuple[bytes, t
 
 
 def head_of(last_line: bytes) -> str | None:
-    """Return the hash of a line (given without its newline), None if it was edited or is no line of a record."""
+    """Return the hash of a line (given without its newline); None if it was edited or is not from a record."""
     digest = sha256(last_line[:-_HASH_LENGTH]).hexdigest()
     return digest if last_line[-_HASH_LENGTH:] == f',"hash":"{digest}"}}'.encode() else None
 
@@ -132,7 +132,7 @@ def _damage(what: str, where: str) -> Message:
 
 
 def _trouble(line: bytes, number: int) -> str:
-    """Return what is wrong with a line that breaks the chain, as the end of a sentence."""
+    """Return the defect of a line that breaks the chain, as the end of a sentence."""
     if line.startswith(_CONFLICT_MARKERS):
         return "is a git conflict marker: git cannot merge two copies of a record"
     if line.endswith(b"\r"):
@@ -147,7 +147,7 @@ def _trouble(line: bytes, number: int) -> str:
 
 
 def missing(contained: Collection[str], lines: Iterable[Line], at: str, by: Mapping[str, str]) -> list[AnyFact]:
-    """Return the facts to append so that a record which contains these hashes has all that `lines` say.
+    """Return the facts of `lines` to append to a record that contains these hashes.
 
     Each keeps its time, its author and, as `origin`, its id; so merging is commutative, associative and idempotent in
     the fold. A head that a loss names is none of these hashes: what it stands for may still be found. Where lines of

@@ -1,4 +1,4 @@
-"""Facts in words: what an entry of the record says, for a person."""
+"""Describes the entries of the record in words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LOSSES = {
 
 
 def describe(fact: AnyFact) -> str:  # noqa: C901, PLR0911, PLR0912 - one case for each kind of fact
-    """Return what a fact says, without its subject, time and person."""
+    """Return a fact in words, without its subject, time and person."""
     match fact:
         case facts.Begun():
             return f"record {fact.record} begins"
@@ -64,7 +64,7 @@ def describe(fact: AnyFact) -> str:  # noqa: C901, PLR0911, PLR0912 - one case f
 
 
 def subjects(fact: AnyFact, record: Record) -> tuple[str, ...]:
-    """Return the addresses (now and when the fact was made) or the target that a fact is about; none for the record."""
+    """Return the subjects of a fact: addresses (the current and the former one) or a target; none for the record."""
     match fact:
         case facts.Rebound():
             return (fact.target,)

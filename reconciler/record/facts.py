@@ -1,6 +1,6 @@
-"""The kinds of entries. Each is a fact about attempts, or about the record itself, and never changes another.
+"""The kinds of entries. Each is a fact about attempts or about the record itself, and never changes another fact.
 
-A fact's id is the hash of the line in which it was first appended; a fact that takes another back names it by that.
+A fact's id is the hash of the line in which it was first appended; facts that revoke other facts name their ids.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Scalar = str | int | float | bool
 
 
 class What(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
-    """The create call that an attempt stands for, or what was imported as if by one.
+    """The create call of an attempt, or an imported subscription in the form of a call.
 
     `codes` are sorted. `url` is the URL as sent; `template` the same before `{attempt}` was filled in, "" if the two
     are equal. `base_url` is the service's, `account` a hash of the client id, "" if none was used. `send_by` is until
@@ -39,7 +39,7 @@ class What(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defau
 class Fact(
     Struct, frozen=True, gc=False, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="kind"
 ):
-    """A fact. `at` is when it was appended first (UTC, ISO 8601 with a Z), `by` who did.
+    """A fact. `at` is when it was first appended (UTC, ISO 8601 with a Z), `by` is who appended it.
 
     `origin` is the id of a fact that a merge brought here from another history, "" for one that was appended here.
     """
@@ -62,9 +62,9 @@ class Begun(Fact, frozen=True, tag="begun"):
 
 
 class LossOpened(Fact, frozen=True, tag="loss"):
-    """The tail of the record may be gone: nothing is created until someone has said what exists.
+    """The tail of the record may be gone: nothing is created until a person has recorded what exists.
 
-    `loss` is the loss's own id; `heads` are those that are missed, which the record contains from now on. A record
+    `loss` is the loss's own id; `heads` are the missing ones, which count as contained from now on. A record
     begins with one (`begun`), a person accepts one (`accepted`), and `state copy` opens one at the place it copies to
     (`copy`), which only that copy ends: `of` is then the place that is copied.
     """
@@ -76,7 +76,7 @@ class LossOpened(Fact, frozen=True, tag="loss"):
 
 
 class Completed(Fact, frozen=True, tag="completed"):
-    """These losses are over: what exists is recorded, no more and no less, and no other record is in use."""
+    """These losses are over: the record has exactly what exists, and no other record is in use."""
 
     losses: tuple[str, ...]
 
@@ -99,7 +99,7 @@ class Joined(Fact, frozen=True, tag="joined"):
 
 
 class Rebound(Fact, frozen=True, tag="rebound"):
-    """The service (or account) that a target was bound to and this one are the same, someone says."""
+    """Someone says that this service (or account) is the same as the one that a target was bound to."""
 
     target: str
     base_url: str
@@ -114,7 +114,7 @@ class Intended(OfAttempt, frozen=True, tag="intended"):
 
 
 class Answered(OfAttempt, frozen=True, tag="answered"):
-    """The outcome of a create call; repeats what was intended, since a record may have lost that.
+    """The outcome of a create call. It repeats the intent, which a record may have lost.
 
     `status`, `date` and `detail` as in `Answer`. `fields` are those of the response that are safe in the clear.
     `response` is the response sealed to the recipients, or the name of the private file that it is kept in.
@@ -132,8 +132,8 @@ class Answered(OfAttempt, frozen=True, tag="answered"):
 class Exists(OfAttempt, frozen=True, tag="exists"):
     """Someone says that an attempt was created: an import, or an unknown outcome resolved as created.
 
-    `disproves` are the confirmed removals, named by their ids, in spite of which it exists. `beside` are the attempts
-    with routes of its own that it is none of: both exist.
+    `disproves` are the ids of confirmed removals that were wrong, since it exists. `beside` are other attempts that
+    share routes with it and also exist.
     """
 
     what: What
@@ -157,7 +157,7 @@ class RemovalRequested(OfAttempt, frozen=True, tag="removal_requested"):
 
 
 class RemovalCancelled(OfAttempt, frozen=True, tag="removal_cancelled"):
-    """These requests, named by their ids, are taken back: what they are about stays."""
+    """The requests with these ids are withdrawn: their subscriptions stay."""
 
     requests: tuple[str, ...]
 
@@ -169,7 +169,7 @@ class RemovalConfirmed(OfAttempt, frozen=True, tag="removal_confirmed"):
 
 
 class Renamed(Fact, frozen=True, tag="renamed"):
-    """These attempts belong to another address from now on. `replaces` are the renames that it takes the place of."""
+    """These attempts belong to another address from now on. `replaces` are the renames that this one supersedes."""
 
     attempts: tuple[str, ...]
     to: str
@@ -177,13 +177,13 @@ class Renamed(Fact, frozen=True, tag="renamed"):
 
 
 class SecretSet(OfAttempt, frozen=True, tag="secret_set"):
-    """The subscription secret of an attempt, which came another way: sealed, or the name of a private file."""
+    """The subscription secret of an attempt, set by hand: sealed, or the name of a private file."""
 
     secret: str
 
 
 class Received(Fact, frozen=True, tag="received"):
-    """Notifications of a code were received at a URL that a service sends to, at these times first and last."""
+    """Notifications of a code from a service were received at a URL, the first and the last at these times."""
 
     base_url: str
     url: str

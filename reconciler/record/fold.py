@@ -1,9 +1,8 @@
-"""The fold: computes the state of a record from its facts. It does not depend on the order in which histories were
-merged.
+"""The fold: computes the state of a record from its facts, whatever the order in which histories were merged.
 
-Facts are grouped by attempt, and each attempt is decided from its group: `created` beats `not created`, whoever says
-so, and a notification at an attempt's own URL proves it. A confirmed removal ends the codes that it names, unless one
-of those, which can come from nowhere else, arrived at its own URL later, or someone disproves it.
+Facts are grouped by attempt, and each attempt's state follows from its group. `created` has precedence over `not
+created`, and a notification at an attempt's own URL proves that it exists. A confirmed removal ends the codes that it
+names, unless one of them arrives at the attempt's own URL later, or a person disproves the removal.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ _STRENGTH = {Outcome.UNKNOWN: 0, Outcome.NOT_SENT: 1, Outcome.REJECTED: 2, Outco
 
 
 class _Group:
-    """The facts of one attempt by kind, with ids where a later one may name them; the first, and the last time."""
+    """The facts of one attempt by kind, by id if later facts may name them; also its first fact and its last time."""
 
     def __init__(self, lines: Sequence[Line]) -> None:  # noqa: C901 - one case for each kind of fact
         self.first: Fact = lines[0].fact
@@ -88,7 +87,7 @@ class _Group:
 
 
 class _Parts(Struct):
-    """The facts of a record by kind, as they come; those about an attempt by attempt, with their lines."""
+    """The facts of a record by kind, in their order; facts about an attempt by attempt, with their lines."""
 
     record: str = ""
     groups: dict[str, list[Line]] = field(default_factory=dict)
@@ -103,7 +102,7 @@ class _Parts(Struct):
     closed: Closed | None = None
 
     def add(self, fact: FactOfRecord, fact_id: str) -> None:
-        """Add a fact that is about no attempt."""
+        """Add a fact that is not about one attempt."""
         match fact:
             case Begun():
                 self.record = self.record or fact.record
@@ -134,7 +133,7 @@ class _Parts(Struct):
 
 
 def fold(lines: Sequence[Line]) -> Record:
-    """Return the record that its lines describe; the first begins it, as `chain.parse` ensures."""
+    """Return the record that these lines describe. `chain.parse` ensures that the first line begins it."""
     parts = _Parts()
     groups, contained = parts.groups, parts.contained
     for line in lines:
@@ -168,7 +167,7 @@ def fold(lines: Sequence[Line]) -> Record:
 
 
 def _what(group: Iterable[Line]) -> What | None:
-    """Return the create call that an attempt stands for, None if no fact repeats it."""
+    """Return the create call of an attempt, None if no fact has it."""
     what = None
     for line in group:
         match line.fact:
@@ -196,7 +195,7 @@ def _attempts(
     renamed: Mapping[str, list[tuple[str, str]]],
     last_received: Mapping[str, Mapping[str, str]],
 ) -> dict[str, Attempt]:
-    """Return the attempts by id, oldest first. It empties `groups` on the way: both at once take much memory."""
+    """Return the attempts by id, oldest first. Empties `groups` meanwhile, to save memory."""
     successors: dict[str, list[str]] = {}
     retries: list[str] = []
     attempts: dict[str, Attempt] = {}
@@ -220,7 +219,7 @@ def _attempts(
 
 
 def _stands(attempt: str, successors: Mapping[str, Sequence[str]], attempts: Mapping[str, Attempt]) -> bool:
-    """True if an attempt, or one that replaced it in turn, exists or may exist; one that is gone replaces nothing."""
+    """True if an attempt, or one that directly or indirectly replaced it, exists or may exist."""
     waiting, seen = [attempt], set[str]()
     while waiting:
         found = waiting.pop()
@@ -233,7 +232,7 @@ def _stands(attempt: str, successors: Mapping[str, Sequence[str]], attempts: Map
 
 
 def _generations(what: What, whats: Mapping[str, What]) -> list[tuple[str, ...]]:
-    """Return the attempts that led to a retry, the last ones first; a loop in what a file claims ends them."""
+    """Return the generations of attempts that led to a retry, latest first; stop at a loop in a bad file."""
     generations: list[tuple[str, ...]] = []
     earlier, seen = what.supersedes, set[str]()
     while earlier and not seen.issuperset(earlier):
@@ -244,7 +243,7 @@ def _generations(what: What, whats: Mapping[str, What]) -> list[tuple[str, ...]]
 
 
 def _delivering(retry: Attempt, whats: Mapping[str, What], attempts: Mapping[str, Attempt]) -> list[str]:
-    """Return those of the attempts that led to a retry which deliver, if that is all that the retry is for."""
+    """Return the earlier attempts of a retry that deliver, if together they have all its routes; otherwise none."""
     earlier = [found for generation in _generations(whats[retry.id], whats) for found in generation]
     delivering = [found for found in earlier if found in attempts and attempts[found].in_force]
     delivered = {route for found in delivering for route in attempts[found].routes}
@@ -305,10 +304,10 @@ _UNANSWERED: tuple[None, None, None, None, Mapping[str, Scalar]] = (None, None, 
 
 
 def _removal(group: _Group, what: What, heard: Mapping[str, str]) -> tuple[set[str], tuple[str, ...], dict[str, Any]]:
-    """Return the codes whose removal is requested, those that are delivered, and the fields of an attempt about that.
+    """Return the codes with a requested removal, the codes delivered, and the attempt's fields about removals.
 
-    A confirmation ends the codes that it names and the earlier requests for them. What stays is heard as before: only
-    what was removed, or is not its own, disproves it.
+    A confirmation ends the codes that it names and earlier requests for them. Notifications of the codes that stay are
+    expected; notifications of other codes disprove it.
     """
     if not (group.requests or group.confirmed or group.cancels):
         return set(), what.codes, {}
@@ -357,7 +356,7 @@ def _status(
 
 
 def _rank(fact: Answered) -> tuple[int, str, str, str, int, str]:
-    """Order answers of one attempt by what they tell: CREATED is final, and UNKNOWN adds nothing."""
+    """Return the sort key for answers of one attempt: CREATED is final, and UNKNOWN adds nothing."""
     text = fact.response or "", fact.detail or ""
     return _STRENGTH[fact.outcome], fact.at, *text, fact.status or 0, fact.date or ""
 

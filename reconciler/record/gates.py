@@ -1,6 +1,6 @@
-"""The first two gates before a create, decided from the record and from the heads that are remembered elsewhere.
+"""The first two gates before a create, decided from the record and the heads remembered elsewhere.
 
-Gate 1: this is the record to go by. It is not closed, is the one that `record:` names, contains every head that this
+Gate 1: this is the current record. It is not closed, is the one that `record:` names, contains every head that this
 machine last saw of any record of these services, contains the head in the store's second place, and, if it is a file,
 was begun or accepted on this machine. Gate 2: no loss is open. (Gates 3 and 4, about a target and about an address, are
 in `planning`.)
@@ -46,9 +46,9 @@ class Obstacle(StrEnum):
 
 
 class Standing(Struct, frozen=True):
-    """The result of comparing a record with the heads that are remembered of it.
+    """The result of comparing a record with the remembered heads.
 
-    `missing` are the heads that are remembered and that it does not contain, those of the second place too, sorted.
+    `missing` are the remembered heads, also of the second place, that the record does not contain, sorted.
     """
 
     place: str
@@ -57,7 +57,7 @@ class Standing(Struct, frozen=True):
 
     @property
     def first_gate_open(self) -> bool:
-        """True if this is the record to go by."""
+        """True if this is the current record."""
         return not set(self.obstacles) - {Obstacle.LOSS_OPEN}
 
     @property
@@ -69,7 +69,7 @@ class Standing(Struct, frozen=True):
 def stand(
     record: Record, notes: Iterable[Note], place: str, *, is_file: bool, second: str | None, expected: str
 ) -> Standing:
-    """Return how `record` stands at `place`.
+    """Return the result of comparing `record` at `place` with the remembered heads.
 
     `notes` are all notes of this machine that concern it (`concerning`), `second` is as in `Stored`, and `expected` is
     the id that `record:` names, "" if it is not to be looked at.
@@ -123,7 +123,7 @@ def bindings(
 
 
 def _same_services(rebounds: Iterable[Rebound], urls: Mapping[str, set[str]]) -> dict[str, str]:
-    """Map the key of each service to the least key of those that someone has said are one with it."""
+    """Return, for each service key, the least key of the services that a person has declared the same."""
     classes: dict[str, set[str]] = {}
     for fact in rebounds:
         united = {service_key(url) for url in urls[fact.target]}
@@ -140,8 +140,8 @@ _ACCEPT = Step("if it is lost for good, run", ("reconciler", "state", "accept-lo
 def obstacle_messages(record: Record, standing: Standing, expected: str = "") -> tuple[Message, ...]:
     """Return a message for each obstacle of a record; `expected` is the id that `record:` in `config/` names.
 
-    While the first gate is closed, only what opens it is named: no other statement would be accepted. A record that
-    continues elsewhere lacks what came after that, so nothing else is said of it.
+    While the first gate is closed, only statements that open it are named: others would be refused. For a record that
+    continues elsewhere, that is the only message.
     """
     closed = Obstacle.CLOSED in standing.obstacles
     said = (Obstacle.OTHER_RECORD, Obstacle.CLOSED) if closed else tuple(Obstacle)
@@ -192,7 +192,7 @@ def _message(obstacle: Obstacle, record: Record, standing: Standing, expected: s
 
 
 def settling(attempt: Attempt, now: float = 0.0) -> tuple[Step, ...]:
-    """Return the ways to settle an unknown outcome, from when they are accepted: by default, whenever that is."""
+    """Return the ways to settle an unknown outcome, with the earliest time if that is after `now`."""
     after = "" if attempt.settled(now) else f"after {stamp(attempt.settled_by)}, "
     resolve = ("reconciler", "state", "resolve", attempt.address)
     return (
@@ -206,5 +206,5 @@ def settling(attempt: Attempt, now: float = 0.0) -> tuple[Step, ...]:
 
 
 def _named(record: Record) -> tuple[str, ...]:
-    """Return the options that name the open losses: a command pasted late must not end a later one."""
+    """Return the options that name the open losses: a command pasted late must not end a later loss."""
     return tuple(word for loss in record.open_losses for word in ("--loss", loss.id))

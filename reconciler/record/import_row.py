@@ -34,8 +34,9 @@ class _Wanted(Struct, frozen=True):
 
 
 def import_(statement: Import, case: Case, record: Record) -> Draft:
-    """Return the facts of what is not recorded yet. Messages tell what cannot be imported; Refused is raised if nothing
-    can. An import that names an id is about that attempt alone, which must not be in the record yet.
+    """Return facts for the subscriptions not recorded yet, and messages about those that cannot be imported.
+
+    Raises Refused if none can. An import that names an id is only about that attempt, which must be new.
     """
     facts, notices = [], []
     selected = _wanted(statement, case, record)
@@ -59,7 +60,7 @@ def import_(statement: Import, case: Case, record: Record) -> Draft:
 
 
 def _wanted(statement: Import, case: Case, record: Record) -> list[_Wanted]:
-    """Return what a statement selects. Raises SelectionError and Refused."""
+    """Return the subscriptions that a statement selects. Raises SelectionError and Refused."""
     where, subscriptions = statement.where, case.desired.subscriptions
     if not is_pattern(where):
         raise SelectionError(Message("bad-address", "expected region/environment/name, or a pattern", where))
@@ -92,9 +93,9 @@ def _wanted(statement: Import, case: Case, record: Record) -> list[_Wanted]:
 def _located(
     statement: Import, case: Case, record: Record, address: Address, codes: tuple[str, ...], template: str
 ) -> _Wanted:
-    """Return what is to be recorded, with the service and the id. Raises Refused for another service.
+    """Return the subscription to record, with service and id. Raises Refused if the service is a different one.
 
-    An id that is in the URL stands for `{attempt}`, also in a URL that `config/` no longer names.
+    An id in the URL takes the place of `{attempt}`, also in a URL that `config/` no longer has.
     """
     target, bound = case.desired.targets.get(address.target), record.base_urls.get(address.target, ())
     base_url = target.base_url if target else next(iter(bound), "")
@@ -118,7 +119,7 @@ def _located(
 
 
 def _unrecorded(wanted: _Wanted, statement: Import, record: Record) -> tuple[tuple[str, ...], Message | None]:
-    """Return the codes of it that are not recorded, and why others, or all, cannot be imported."""
+    """Return the codes that are not recorded, and a message if some or all of them cannot be imported."""
     known = record.attempts.get(wanted.attempt) or _gone_from(wanted, record)
     if known is not None and not known.in_force:
         return (), _recorded_as_gone(known)
@@ -158,7 +159,7 @@ def _gone_from(wanted: _Wanted, record: Record) -> Attempt | None:
 
 
 def _holders(wanted: _Wanted, record: Record) -> dict[str, Attempt]:
-    """Return by code the attempts at its service that have its URL: as sent if an id is known, else as a template."""
+    """Return, by code, an attempt at the same service and URL: the URL as sent if an id is known, else the template."""
     is_exact = bool(wanted.attempt) or not has_attempt(wanted.template)
     url, service = normal_url(wanted.url), record.service_of(wanted.base_url)
     return {
@@ -172,7 +173,7 @@ def _holders(wanted: _Wanted, record: Record) -> dict[str, Attempt]:
 
 
 def _if_another_exists(wanted: _Wanted, statement: Import, case: Case, record: Record) -> Message:
-    """Return how to record one that exists besides those in force: one thought removed, or one nobody knew of."""
+    """Return how to record an additional subscription: one recorded as removed, or an unknown one."""
     codes = [word for code in statement.codes for word in ("--code", code)]
     new_id = "ID" if has_attempt(wanted.template) else case.new_id()
     url = ("--url", statement.url) if statement.url else ()
@@ -195,7 +196,7 @@ def _recorded_elsewhere(attempt: Attempt, wanted: _Wanted) -> Message:
 
 
 def _recorded_as_gone(attempt: Attempt) -> Message:
-    """Return the way back for an attempt that the record has, and that is not in force."""
+    """Return how to record that an attempt exists which the record has as not in force."""
     exists = resolve_step(attempt, "if it exists, run", "--created")
     if not attempt.unresolved:
         exists = step(exists.text, *exists.command, "--force")

@@ -1,8 +1,8 @@
-"""The record at its place: read, judged against what is remembered, and appended to.
+"""The record at its place: reads it, compares it with the remembered heads, and appends to it.
 
-Every command reads and writes the record through a `Journal`. It notes on this machine each head that it sees, but only
-of a record that contains the former one: a record that lacks what this machine knew stays refused, whatever is appended
-to it, until someone accepts the loss.
+Every command reads and writes the record through a `Journal`. It notes each head on this machine, provided that the
+record contains the head noted before: a record that lacks known entries stays refused, whatever is appended to it,
+until a person accepts the loss.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Reading(Struct, frozen=True):
-    """The record as it was read, and how it stands against what is remembered.
+    """The record as it was read, and the result of comparing it with the remembered heads.
 
     `second` is as in `Stored`; `torn` counts the bytes of a torn write.
     """
@@ -43,8 +43,8 @@ class Journal:
     """One place with the record in it.
 
     `services` are the keys of the services that `config/` declares: notes about any record of them concern this one.
-    `expected` is the id that `record:` names, "" if it is not to be looked at. `begins_here`: a person is here who may
-    begin a record; not in CI, where nobody knows what exists.
+    `expected` is the id that `record:` names, "" to ignore it. `begins_here`: a person may begin a record here; not in
+    CI, where nobody can know what exists.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Journal:
         return reading
 
     def look(self) -> Reading | None:
-        """Read the record afresh as `read` does; None if there certainly is none."""
+        """Read the record afresh as `read` does, but return None if there certainly is none."""
         notes = self.notes.all()  # before the record: another process may append to it, and note that, meanwhile
         stored = self.store.read()
         if stored.data is None:
@@ -104,10 +104,9 @@ class Journal:
         return after
 
     def accept(self, reading: Reading | None, facts: Sequence[AnyFact], note: str) -> Reading:
-        """Append like `append`, for facts that account for missing heads: the beginning of a record, or a loss that
-        names the heads.
+        """Append facts that account for missing heads: the beginning of a record, or a loss that names the heads.
 
-        The second place and the note of this machine are set, whatever they held.
+        Unlike `append` it overwrites the second place and the note of this machine.
         """
         head, former_lines = (reading.record.head, reading.lines) if reading else (None, ())
         data, new = chain.link(head, len(former_lines), facts)
@@ -121,11 +120,10 @@ class Journal:
         return self._judged(record, lines, record.head, self.notes.all())
 
     def extend(self, reading: Reading, head: str, seq: int, new: tuple[bytes, tuple[Line, ...]], note: str) -> None:
-        """Append like `append`, for lines that an apply has linked itself (`chain.link`) after those of `reading` and
-        its own.
+        """Append lines that an apply has linked itself (`chain.link`), after those of `reading` and its own.
 
-        When it returns, the place holds them, its second place and this machine's note name the last: their calls may
-        leave. Raises RecordClosed, HeadMoved, and StoreUnavailable, also where the head cannot be noted.
+        After it returns, the place holds them, and its second place and this machine's note name the last: their calls
+        may be sent. Raises RecordClosed, HeadMoved, and StoreUnavailable, also if the head cannot be noted.
         """
         refuse_closed(reading.record, self.place)
         data, lines = new
@@ -138,7 +136,7 @@ class Journal:
             self.notes.write(note_of_last, lambda former: former.entries < entries)
 
     def catch_up(self, reading: Reading) -> None:
-        """Move the second place to the head that was read, if it lags: after an append whose second half was lost."""
+        """Move the second place to the head that was read if it is behind, as after an append that was cut off."""
         if reading.standing.first_gate_open and reading.second not in (None, reading.record.head):
             head = reading.record.head
             self.store.append(head, len(reading.lines) + 1, b"", "", second=head)
@@ -152,9 +150,9 @@ class Journal:
         return Reading(record, lines, standing, second, torn)
 
     def _note(self, reading: Reading, notes: Sequence[Note]) -> None:
-        """Note the head that was read, if the record contains all that is remembered; of no other record, or file.
+        """Note the head that was read, if the record contains all remembered heads and is the one expected here.
 
-        A note that says so already, among the `notes` that were read before the record, is left alone.
+        Nothing is written if `notes`, which were read before the record, has the same note already.
         """
         record, obstacles = reading.record, reading.standing.obstacles
         if {Obstacle.HEADS_MISSING, Obstacle.OTHER_RECORD, Obstacle.NOT_FROM_HERE}.isdisjoint(obstacles):

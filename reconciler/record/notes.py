@@ -29,7 +29,7 @@ class Notes:
         self._directory = directory
 
     def all(self) -> list[Note]:
-        """Return every note of this machine. Raises SettingsError for one that cannot be read: it is never ignored."""
+        """Return every note of this machine. Raises SettingsError for a note that cannot be read."""
         try:
             return [self._read(file) for file in sorted(self._directory.iterdir()) if file.suffix == ".json"]
         except FileNotFoundError:
@@ -38,10 +38,10 @@ class Notes:
             raise SettingsError(_unreadable(str(self._directory), problem.strerror or "unreadable")) from None
 
     def write(self, note: Note, replaces: Callable[[Note], bool] = lambda _: True) -> None:
-        """Remember a head, durably, unless the note of its record and place is one that it does not replace.
+        """Remember a head, durably, unless the existing note of its record and place must not be replaced.
 
-        Another process of this machine may have noted a later head meanwhile. Raises StoreUnavailable: what cannot be
-        noted must not be relied on.
+        Another process of this machine may have noted a later head meanwhile. Raises StoreUnavailable if the note
+        cannot be written: the head must not be relied on then.
         """
         file = self._file(note.record, note.place)
         try:
@@ -56,7 +56,7 @@ class Notes:
             raise StoreUnavailable(Message("note-unwritable", what, str(self._directory))) from None
 
     def drop(self, note: Note) -> None:
-        """Forget a note that a newer one at its place contains."""
+        """Forget a note that a newer one at its place covers."""
         self._file(note.record, note.place).unlink(missing_ok=True)
 
     def _file(self, record: str, place: str) -> Path:

@@ -1,4 +1,4 @@
-"""The row of each statement about the record as a whole, and which row is whose."""
+"""The rows of the statements about the record as a whole, and the table of all rows."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ACCEPT = step("if it is lost for good, run", "reconciler", "state", "accept-los
 
 
 def draft(statement: Statement, case: Case) -> Draft:
-    """Return what a statement appends. Raises Refused and SelectionError."""
+    """Return the draft of the facts that a statement appends. Raises Refused and SelectionError."""
     if isinstance(statement, statements.Begin):
         return _begin(statement, case)
     if isinstance(statement, statements.AcceptLoss):
@@ -165,7 +165,7 @@ def _not_ended_by_complete(loss: Loss, case: Case, record: Record) -> Message | 
 
 
 def _beyond(case: Case, record: Record) -> list[Message]:
-    """Return what is desired and not recorded: the next apply creates it."""
+    """Return a message for each desired subscription that is not recorded: the next apply creates it."""
     messages = []
     for subscription in case.desired.subscriptions.values():
         target = case.desired.targets[subscription.address.target]
@@ -272,10 +272,10 @@ _ID = re.compile(b"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
 
 
 class Proposal(Struct, frozen=True):
-    """The facts that a statement would append; none if there is nothing left to do, which `shown` says.
+    """The facts that a statement would append; none if nothing is left to do, which `shown` then says.
 
-    `shown` is a message for each fact and each notice. `weakens`: it weakens a gate, so a person must have agreed.
-    `digest` covers the record and the facts without time, person, and ids newly drawn, which are `ids`.
+    `shown` is a message for each fact and each notice. `weakens`: it weakens a gate, so a person must agree. `digest`
+    covers the record and the facts without time, person, and newly drawn ids (`ids`).
     """
 
     facts: tuple[AnyFact, ...]
@@ -286,9 +286,9 @@ class Proposal(Struct, frozen=True):
 
 
 def propose(statement: Statement, case: Case, ids: Sequence[str] = ()) -> Proposal:
-    """Return what a statement would append. Raises Refused and SelectionError, with messages that name the way on.
+    """Return the proposal of a statement. Raises Refused and SelectionError, with the steps to take.
 
-    `ids` are those of an earlier proposal, which was shown: new ones are drawn only after these.
+    `ids` are those of an earlier proposal that was shown: they are used before new ones are drawn.
     """
     if case.record is not None and not isinstance(statement, UNGATED) and not case.standing.first_gate_open:
         raise Refused(*obstacle_messages(case.record, case.standing, case.expected))
@@ -316,7 +316,7 @@ def digest_of(record: str, facts: Sequence[AnyFact], drawn: Sequence[str]) -> st
 
 
 def _bare(fact: AnyFact) -> AnyFact:
-    """Return a fact without what differs each time (a secret is encrypted anew), or is known only with credentials."""
+    """Return a fact without fields that differ each time (a sealed secret) or need credentials (an account)."""
     match fact:
         case SecretSet():
             return replace(fact, secret="")

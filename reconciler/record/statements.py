@@ -1,7 +1,6 @@
-"""The statements: what people say about the record, as data, and what a statement is judged by.
+"""The statements that people make about the record, as data, and the context in which one is checked.
 
-Each has a row in `statement_rows`: what it selects, what it needs, what it refuses, the facts that it appends, and
-whether it weakens a gate.
+Each has a row in `statement_rows`, which selects, checks, and returns the facts to append.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ class Begin(Struct, frozen=True):
 
 
 class AcceptLoss(Struct, frozen=True):
-    """The record goes on from what there is: the rest is lost for good."""
+    """The record continues with the entries that are left: the rest is lost for good."""
 
 
 class Complete(Struct, frozen=True):
-    """These losses (none: all that are open) are over: what exists at the services is recorded, no more and no less."""
+    """These losses (none: all open ones) are over: the record has exactly what exists at the services."""
 
     losses: tuple[str, ...] = ()
 
@@ -43,7 +42,7 @@ class Complete(Struct, frozen=True):
 class Import(Struct, frozen=True):
     """The desired subscriptions of an address or a pattern, or this URL with these codes, were created by other means.
 
-    `attempt` is the id in the URL that was created, for one with `{attempt}`; for another, any id that is new.
+    `attempt` is the id in the URL that was created, if the template has `{attempt}`; otherwise any new id.
     """
 
     where: str
@@ -53,7 +52,7 @@ class Import(Struct, frozen=True):
 
 
 class Resolve(Struct, frozen=True):
-    """Attempts with an unknown outcome were created, or were not. `attempts` names them by id; none: all that are."""
+    """Attempts with an unknown outcome were created, or were not. `attempts` are their ids; none: all unknown ones."""
 
     where: str
     created: bool
@@ -70,13 +69,13 @@ class Move(Struct, frozen=True):
 
 
 class Rebind(Struct, frozen=True):
-    """The service and account that a target is bound to, and those of the settings, are one."""
+    """The service and account that a target is bound to are the same as those in the settings."""
 
     target: str
 
 
 class RequestRemoval(Struct, frozen=True):
-    """The operator is to remove what is in force (or these codes of it)."""
+    """The operator is to remove the attempts in force (or these codes of them)."""
 
     where: str
     attempts: tuple[str, ...] = ()
@@ -115,7 +114,7 @@ class Observe(Struct, frozen=True):
 
 
 class Recover(Struct, frozen=True):
-    """The record is to have all that another history says. `source` is where its lines come from."""
+    """The record is to include all facts of another history. `source` is where its lines come from."""
 
     source: str
     lines: tuple[Line, ...]
@@ -129,7 +128,7 @@ UNGATED = (Begin, AcceptLoss, Recover)
 
 
 class Case(Struct, frozen=True):
-    """Everything that the check of a statement needs. `record` is None if there is none at the place.
+    """The context in which a statement is checked. `record` is None if there is none at the place.
 
     `expected` is the id that `record:` names, `notes` are those that concern the record, `second` is as in `Stored`.
     `continues`: the record is closed, and goes on at a place where it can be read. `signs` gives the codes
@@ -152,12 +151,12 @@ class Case(Struct, frozen=True):
 
     @property
     def at(self) -> str:
-        """The time as facts have it."""
+        """The current time in the format of facts."""
         return stamp(self.now)
 
 
 class Draft(Struct, frozen=True):
-    """The result of a statement's row. `notices` are what a person should know besides the facts."""
+    """The result of a statement's row. `notices` are messages for a person in addition to the facts."""
 
     facts: tuple[AnyFact, ...] = ()
     notices: tuple[Message, ...] = ()

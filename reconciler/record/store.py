@@ -1,4 +1,4 @@
-"""The protocol of every store: read the whole record, and append to it if its head has not moved."""
+"""The interface of every store: read the whole record, and append to it if its head has not moved."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Stored(Struct, frozen=True):
-    """The contents of a store. `data` are the record's bytes, None if there certainly is none.
+    """The contents of a store. `data` is the record's bytes, None if there certainly is no record.
 
     `second` is the head that the store keeps a second time, apart from the record (git: the branch `BRANCH-head`): ""
     if that is missing, None if the store has no such second place.
@@ -39,7 +39,7 @@ class Store(Protocol):
     """Its file, absolute, if it is a file of this machine; None for every other store."""
 
     def read(self) -> Stored:
-        """Return what the place holds now, never cached. What it returns is durable. Raises StoreUnavailable."""
+        """Return the current contents, never cached ones; they are durable. Raises StoreUnavailable."""
         ...
 
     def append(self, head: str | None, seq: int, lines: bytes, note: str, *, second: str | None = None) -> None:
@@ -66,7 +66,7 @@ class Store(Protocol):
         ...
 
     def check_writable(self) -> None:
-        """Raise RecordError if an append would fail, as far as can be tried without an entry."""
+        """Raise RecordError if an append would fail, as far as can be tested without an append."""
         ...
 
 
