@@ -116,18 +116,17 @@ class _Builder(Struct):
             if event.anchor or event.tag:
                 self._refuse_properties(event)
             return Scalar(self.file, mark.line, mark.column, event.value, not event.style)
-        at = Positioned(self.file, mark.line, mark.column)
         if type(event) is AliasEvent:
-            self.mistakes.add("yaml-alias", at, "YAML aliases are not supported", "repeat the value")
-            return Broken(at.file, at.line, at.column)
-        opening = cast("CollectionStartEvent", event)
+            self.mistakes.add("yaml-alias", self.at(event), "YAML aliases are not supported", "repeat the value")
+            return Broken(self.file, mark.line, mark.column)
+        opening: CollectionStartEvent = event  # type: ignore[assignment]  # nothing else begins a node
         if opening.anchor or opening.tag:
             self._refuse_properties(opening)
         if depth > DEPTH_LIMIT:
-            raise _TooDeep(at)
+            raise _TooDeep(self.at(event))
         if type(event) is MappingStartEvent:
-            return MapNode(at.file, at.line, at.column, self._members(depth + 1))
-        return ListNode(at.file, at.line, at.column, self._items(depth + 1))
+            return MapNode(self.file, mark.line, mark.column, self._members(depth + 1))
+        return ListNode(self.file, mark.line, mark.column, self._items(depth + 1))
 
     def _members(self, depth: int) -> dict[str, Member]:
         members: dict[str, Member] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from reconciler.desired.fields import Field, Shape
 from reconciler.desired.mistakes import Mistakes, listed, question, shown
@@ -30,7 +30,7 @@ class _Valued(Protocol[_Value]):
 def content(node: Node, kind: type[_Valued[_Value]], name: str, mistakes: Mistakes) -> _Value | None:
     """Return the content of a node of this kind. A scalar's is the text as written, also for `no` and `0123`."""
     if isinstance(node, kind) and not is_empty(node):
-        return cast("_Valued[_Value]", node).value
+        return node.value
     expected, remedy = _KINDS[kind]
     if is_empty(node):
         what = f"{name}: expected {expected}, got no value"

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from reconciler.model.address import TargetName
 from reconciler.model.url import service_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from reconciler.errors import Message, Place
-    from reconciler.model.address import Address, TargetName
+    from reconciler.model.address import Address
 
 
 API_NAMES = ("onboarding", "notification", "prequalification", "loan", "preapproval", "testsupport")
@@ -134,10 +135,10 @@ class Desired(Struct, frozen=True, dict=True):
     @cached_property
     def by_target(self) -> Mapping[TargetName, list[Subscription]]:
         """The subscriptions by target, sorted by address; targets without subscriptions are left out."""
-        subscriptions: dict[TargetName, list[Subscription]] = {}
+        subscriptions: dict[str, list[Subscription]] = {}
         for address, desired in self.subscriptions.items():
-            subscriptions.setdefault(address.target, []).append(desired)
-        return subscriptions
+            subscriptions.setdefault(address.rpartition("/")[0], []).append(desired)
+        return {TargetName(name): wanted for name, wanted in subscriptions.items()}
 
 
 def account_hash(client_id: str) -> str:

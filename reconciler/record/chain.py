@@ -15,7 +15,7 @@ from msgspec.json import Decoder, Encoder
 from msgspec.structs import force_setattr, replace
 
 from reconciler.errors import Message, RecordDamaged, Step
-from reconciler.record.facts import AnyFact, Begun, Joined
+from reconciler.record.facts import Answered, AnyFact, Begun, Exists, Intended, Joined
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -106,6 +106,7 @@ def _checked(data: bytes, end: int, where: str) -> Iterator[Line]:
     """Yield the lines before `end`, each checked against the one before it."""
     previous, start, number = START, 0, 0
     by: Mapping[str, str] = {}
+    at = base_url = ""
     while start < end:
         newline = data.index(b"\n", start)
         line, start, number = data[start:newline], newline + 1, number + 1
@@ -120,9 +121,15 @@ def _checked(data: bytes, end: int, where: str) -> Iterator[Line]:
             what = f"line {number} cannot be read: {problem} (written by a newer version?)"
             newer = Step("use the version of reconciler that wrote it")
             raise RecordDamaged(Message("record-unreadable", what, f"{where}:{number}", (newer,))) from None
-        if fact.by == by:
-            force_setattr(fact, "by", by)  # kept once: many lines in a row are of one person or run
-        previous, by = digest, fact.by
+        if fact.by == by:  # kept once, with the next two: many lines in a row are of one person or run
+            force_setattr(fact, "by", by)
+        if fact.at == at:
+            force_setattr(fact, "at", at)
+        if isinstance(fact, (Intended, Answered, Exists)):
+            if fact.what.base_url == base_url:
+                force_setattr(fact.what, "base_url", base_url)
+            base_url = fact.what.base_url
+        previous, by, at = digest, fact.by, fact.at
         yield Line(fact, digest)
 
 

@@ -8,6 +8,7 @@ names, unless one of them arrives at the attempt's own URL later, or a person di
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, assert_never
 
 from msgspec import Struct, field
@@ -214,8 +215,7 @@ def _attempts(
         if attempts[attempt].unresolved:
             needless = {*attempts[attempt].superseded_by, *_delivering(attempts[attempt], whats, attempts)}
             attempts[attempt] = replace(attempts[attempt], superseded_by=tuple(sorted(needless)))
-    order = sorted(attempts, key=lambda attempt: (attempts[attempt].since, attempt))
-    return {attempt: attempts[attempt] for attempt in order}
+    return {attempt.id: attempt for attempt in sorted(attempts.values(), key=attrgetter("since", "id"))}
 
 
 def _stands(attempt: str, successors: Mapping[str, Sequence[str]], attempts: Mapping[str, Attempt]) -> bool:
