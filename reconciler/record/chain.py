@@ -104,9 +104,8 @@ def complete(data: bytes) -> bytes:
 
 def _checked(data: bytes, end: int, where: str) -> Iterator[Line]:
     """Yield the lines before `end`, each checked against the one before it."""
-    previous, start, number = START, 0, 0
+    previous, start, number, at, base_url = START, 0, 0, "", ""
     by: Mapping[str, str] = {}
-    at = base_url = ""
     while start < end:
         newline = data.index(b"\n", start)
         line, start, number = data[start:newline], newline + 1, number + 1
