@@ -82,7 +82,7 @@ def _tone(applied: Applied) -> Tone:
 
 
 def _done_elsewhere(applied: Applied) -> list[Result]:
-    """Return the results that were skipped, and of whose address nothing is left to do."""
+    """Return the skipped results at addresses where nothing is left to do."""
     if applied.left is None:
         return []
     unfinished = {change.address for change in applied.left.changes}
@@ -121,7 +121,7 @@ def _problems(applied: Applied) -> Iterator[Message]:
 
 
 def unresolved_message(attempt: Attempt, plan: Plan | None = None) -> Message:
-    """Return what is not known of an attempt, and the two ways to settle it, if the plan says that one is accepted.
+    """Return that an attempt's outcome is unknown, with the two ways to settle it if the plan accepts statements.
 
     Of one that an apply sends again by itself it says so instead.
     """

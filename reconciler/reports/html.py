@@ -46,7 +46,7 @@ def _grouped(blocks: Iterable[Block]) -> list[tuple[bool, list[Block]]]:
 
 
 def _shown(value: object) -> object:
-    """Return text from elsewhere as text that is visible; what the template itself has made is markup already."""
+    """Return foreign text with invisible characters escaped, and markup from the template unchanged."""
     return visible(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 

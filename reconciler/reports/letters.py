@@ -55,7 +55,7 @@ def letter(attempts: Sequence[Attempt], purpose: Purpose, staying: Sequence[Atte
 
 
 def _but_some(attempts: Sequence[Attempt]) -> str:
-    """Return what to say before all else if only event codes are to be deleted, so that no subscription is."""
+    """Return the opening lines if only event codes, not whole subscriptions, are to be deleted."""
     partial = [set(attempt.requested_codes) < set(attempt.codes) for attempt in attempts if attempt.requested_codes]
     if not any(partial):
         return ""

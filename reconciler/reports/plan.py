@@ -1,4 +1,4 @@
-"""A plan as a document: the differences, what follows from each, what is blocked and why, and what to run next."""
+"""A plan as a document: the differences and their consequences, blocked changes and why, and the next command."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def plan_document(
 ) -> doc.Document:
     """Return the document of a plan; `warnings` are said with it, `saved` is the file it was saved in.
 
-    With what is `desired`, it has the matrix of all event codes.
+    With `desired`, it includes the matrix of all event codes.
     """
     changes = sorted(plan.changes, key=lambda change: change.action is not Action.BLOCKED)
     work = [change for change in changes if change.action is not Action.BLOCKED]
@@ -69,7 +69,7 @@ def _unresolved(plan: Plan) -> list[str]:
 
 
 def differing(plan: Plan) -> list[str]:
-    """Return what differs from the configuration though no call of an apply can change it, with counts."""
+    """Return, with counts, the differences from the configuration that no call of an apply can change."""
     surplus, twice = each(plan, lambda target: target.surplus), each(plan, lambda target: target.duplicates)
     awaiting = each(plan, lambda target: target.awaiting_removal)
     codes = sum(len(found.codes) for found in surplus)
@@ -85,7 +85,7 @@ def differing(plan: Plan) -> list[str]:
 
 
 def each(plan: Plan, part: Callable[[TargetPlan], Iterable[_Item]]) -> list[_Item]:
-    """Return a part of the plan of each target, of all targets."""
+    """Return the items of one part of every target's plan."""
     return [item for name in sorted(plan.targets) for item in part(plan.targets[name])]
 
 
@@ -96,7 +96,7 @@ def awaits_operator(plan: Plan) -> bool:
 
 
 def verdict(plan: Plan) -> str:
-    """Return a sentence that says no less than is known: what a plan changes, and what differs besides."""
+    """Return a sentence that says what a plan changes, and what else differs."""
     if settled(plan):
         return (
             f"No changes. {counted(plan.unchanged, 'subscription matches', 'subscriptions match')} the configuration."
@@ -248,7 +248,7 @@ def _details(plan: Plan, desired: Iterable[Subscription]) -> Iterator[doc.Detail
 
 
 def _cells(plan: Plan, desired: Iterable[Subscription]) -> Cells:
-    """Return what becomes of each event code: of a subscription without a change, it stays in force."""
+    """Return the cell of each event code; the codes of a subscription without a change stay in force."""
     cells: Cells = {}
     planned = [subscription for subscription in desired if subscription.address.target in plan.targets]
     for subscription in planned:

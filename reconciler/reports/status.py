@@ -160,7 +160,7 @@ def _codes(observed: ObservedAttempt) -> str:
 
 
 def _matrix(status: Status) -> Table:
-    """Return what is known of each event code of each subscription, target by target."""
+    """Return a table of the state of each event code of each subscription, by target."""
     cells: Cells = {}
     for target in status.targets:
         for observed in target.attempts:
@@ -192,7 +192,7 @@ def removals_document(removals: Sequence[Removals], surplus: Iterable[Message] =
 
 
 def letter_to_delete(target: Removals) -> tuple[str, ...]:
-    """Return the message about all that is to be removed on a target; nothing if that is nothing."""
+    """Return the message about everything to be removed on a target; nothing if there is none."""
     if not target.awaiting:
         return ()
     staying = {attempt.id: attempt for awaiting in target.awaiting for attempt in awaiting.staying}
@@ -221,7 +221,7 @@ def _letter_to(target: Removals) -> Iterator[Block]:
 
 
 def _some(codes: Sequence[str], every: Sequence[str]) -> Sequence[str]:
-    """Return codes, none if they are all."""
+    """Return the codes, or none if they are all codes."""
     return () if set(codes) >= set(every) else codes
 
 

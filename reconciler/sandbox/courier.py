@@ -40,7 +40,7 @@ class Courier:
         self._driver.start()
 
     def close(self) -> None:
-        """Cut off what is being delivered: whoever continues attempts it again."""
+        """Cut off deliveries under way: a later sandbox that continues this one attempts them again."""
         with self._world.changed:
             self._closed = True
             self._world.changed.notify_all()

@@ -70,7 +70,7 @@ class World:
         self._late: list[tuple[float, str, tuple[str, ...], str, str]] = []
 
     def restore(self, events: Iterable[Event]) -> None:
-        """Take over what happened in earlier runs."""
+        """Restore the state from the events of earlier runs."""
         for event in events:
             self._apply(event)
 
@@ -187,7 +187,7 @@ class World:
         return len(deliveries)
 
     def take_due(self) -> list[tuple[Delivery, Subscription]]:
-        """Create what is late and due, and return the deliveries that are to be attempted now."""
+        """Create the late subscriptions that are due, and return the deliveries to attempt now."""
         with self.changed:
             now = self._clock()
             self.create_late(now)
@@ -206,7 +206,7 @@ class World:
             return max(0.0, min(due) - self._clock()) if due else None
 
     def create_late(self, until: float = float("inf")) -> None:
-        """Create what is late and due by then."""
+        """Create the late subscriptions that are due by then."""
         with self.changed:
             due = [late for late in self._late if late[0] <= until]
             self._late = [late for late in self._late if late not in due]

@@ -78,11 +78,11 @@ class Service:
         self.close()
 
     def close(self) -> None:
-        """Send nothing more."""
+        """Close the client: later calls send nothing."""
         self._transport.close()
 
     def authorise(self) -> None:
-        """Get the token that creates need, so that no create is started without one. Raises TokenError."""
+        """Get the token for creates in advance. Raises TokenError."""
         self.token()
 
     def token(self, api: str = "notification") -> str:

@@ -260,7 +260,7 @@ class TokenCache:
 
     @contextmanager
     def _tolerant(self) -> Iterator[None]:
-        """Do without the cache if it cannot be written, and log that once."""
+        """Ignore errors of the cache if it cannot be written, and log that once."""
         try:
             yield
         except OSError as problem:

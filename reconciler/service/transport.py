@@ -79,7 +79,7 @@ class Withheld(Exception):
 
 
 class Meaning(NamedTuple):
-    """The meaning of an exception: may the request have been sent, and in which words."""
+    """The meaning of an exception: whether the request may have been sent, and a description."""
 
     maybe_sent: bool
     words: str
@@ -197,7 +197,7 @@ def _note_head(response: httpx.Response) -> None:
 
 
 class _Exchange:
-    """One request: what it may do, and what has become of it. `_lock` guards what the caller and the thread share."""
+    """One request: its permissions and its state. `_lock` guards what the caller and the thread share."""
 
     def __init__(self, method: str, timeout: float, may_send: Callable[[], bool]) -> None:
         self._method = method.encode()

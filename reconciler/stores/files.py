@@ -159,7 +159,7 @@ def _write_after(descriptor: int, end: int, lines: bytes) -> None:
 
 
 def _last_line(descriptor: int) -> tuple[int, bytes]:
-    """Return where the last complete line ends, and that line; reads no more than needed."""
+    """Return the end of the last complete line, and that line, reading no more than needed."""
     size = os.fstat(descriptor).st_size
     span = 8192
     while True:

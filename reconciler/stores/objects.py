@@ -107,7 +107,7 @@ class ObjectStore:
         self._prove()
 
     def check_writable(self) -> None:
-        """Write an object that is none of the record."""
+        """Write an object that is not part of the record."""
         self._prove()
 
     def _look(self) -> tuple[Held, ...]:
@@ -224,7 +224,7 @@ class Held(Struct, frozen=True):
 
 
 class Conflict(Exception):
-    """The condition of a write was not met, or an earlier try of the same write was: the two look alike."""
+    """The condition of a write was not met, or an earlier try of the same write succeeded: the two look alike."""
 
 
 class Bucket:

@@ -1,6 +1,6 @@
 """A record in a table of a PostgreSQL database: one row for each line, whose number is the primary key.
 
-So of two appends to one head, the second is refused by the database itself. An append is one transaction on a
+So the database itself refuses the second of two appends to one head. An append is one transaction on a
 connection of its own; nothing is left in a session, so that each may be a pooler's.
 """
 
@@ -133,7 +133,7 @@ class PostgresStore:
         self._in_connection(work)
 
     def check_writable(self) -> None:
-        """Insert a line in a transaction that is undone."""
+        """Insert a line in a transaction that is rolled back."""
 
         def work(connection: psycopg.Connection[Any]) -> None:
             with connection.transaction(force_rollback=True):

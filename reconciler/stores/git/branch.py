@@ -128,7 +128,7 @@ class GitStore:
         """Change nothing: the first push makes the branch, and each is looked at afterwards."""
 
     def check_writable(self) -> None:
-        """Have git try a push, which shows whether the credentials permit it."""
+        """Try a push without effect, which shows whether the credentials permit it."""
         seen = self._look()
         commit = self._cache.commit(seen.tips[0], _RECORD, seen.data or b"", "try a push")
         self._cache.push((self._branches[0], seen.tips[0], commit), dry=True)
@@ -142,7 +142,7 @@ class GitStore:
             return self._contents(self._cache.tips(*self._branches))
 
     def _contents(self, tips: tuple[str, ...]) -> _Seen:
-        """Return what is at these tips, or at newer ones if the branches move meanwhile."""
+        """Return the contents of these tips, or of newer ones if the branches move meanwhile."""
         for _ in range(5):
             absent = [
                 branch for branch, tip in zip(self._branches, tips, strict=True) if tip and not self._cache.has(tip)

@@ -215,7 +215,7 @@ def remote_of(place: str, git: Git) -> Remote:
 
 
 def environment_for(remote: Remote, inner: Settings, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return `environment` with the settings of a remote, but for those in `inner`, which our repository sets."""
+    """Return `environment` with the settings of a remote, except those in `inner`, which our repository sets."""
     own = [(f"remote.{NAME}.{key}", value) for key, value in (("url", remote.url), *remote.own)]
     given = [*_missing(remote.settings, inner), *own, *_OURS]
     variables = {"GIT_CONFIG_COUNT": str(len(given))}
