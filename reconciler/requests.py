@@ -41,7 +41,7 @@ class Response(Discreet, frozen=True):
 class Request(Discreet, frozen=True):
     """One request. `target` is path and query as sent; `headers` are in order, a name as often as it was sent.
 
-    `problem` is the answer to a request that could not be read; its body is empty, and the rest may be.
+    `problem` is the answer to a request that could not be read; its body is empty, and other fields may be.
     """
 
     unprinted = ("headers", "body")

@@ -2,7 +2,7 @@
 
 The exit code says what the command did, even if its streams fail: a command that only shows something has failed if
 stdout cannot be written; one that has changed something by then (`work_is_done`) warns. A reader that has left stdout,
-as `head` does, is no error. What stderr does not take is dropped.
+as `head` does, is no error. Text that cannot be written to stderr is dropped.
 """
 
 from __future__ import annotations

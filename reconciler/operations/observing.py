@@ -67,7 +67,7 @@ _REASONS = {
 
 
 def _is_trusted(project: Project, notification: Captured) -> bool:
-    """True if a notification counts: with `verification.enforce` its signature must be valid, and else not wrong."""
+    """True if a notification counts: its signature is not invalid or, with `verification.enforce`, is valid."""
     verification = project.desired.verification
     if verification is not None and verification.enforce:
         return notification.verified is True

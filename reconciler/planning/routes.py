@@ -44,7 +44,7 @@ class Routes:
         return _others(address, holders)
 
     def superseded(self, address: Address, request: Request) -> list[Attempt]:
-        """Return the superseded attempts of other addresses that may deliver what a request is for, besides it.
+        """Return the superseded attempts of other addresses that may deliver the same codes as a request.
 
         Each has a URL of its own, so that the endpoint can tell what arrives there: they block nothing.
         """

@@ -90,7 +90,7 @@ class Receiver:
                 self._count(captured)
 
     def handle(self, request: Request) -> Response:
-        """Return the response to any request: 2xx after it has been saved."""
+        """Return the response to any request. A 2xx means that the notification has been saved."""
         is_sound = request.problem is None and request.method == "POST"
         refusal = self._check(request) if self._check and is_sound else None
         verified = refusal is None if self._check and is_sound else None

@@ -66,7 +66,7 @@ class LossOpened(Fact, frozen=True, tag="loss"):
 
     `loss` is the loss's own id; `heads` are the missing ones, which count as contained from now on. A record
     begins with one (`begun`), a person accepts one (`accepted`), and `state copy` opens one at the place it copies to
-    (`copy`), which only that copy ends: `of` is then the place that is copied.
+    (`copy`), which only that copy ends; `of` is then the place copied from.
     """
 
     loss: str

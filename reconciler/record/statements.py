@@ -107,7 +107,7 @@ class SetSecret(Struct, frozen=True):
 
 
 class Observe(Struct, frozen=True):
-    """Notifications were received, as facts without a time of their own. `notices` tell what was left out."""
+    """Notifications were received, as facts without a time of their own. `notices` name those left out."""
 
     received: tuple[Received, ...]
     notices: tuple[Message, ...] = ()

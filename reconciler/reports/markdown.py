@@ -1,8 +1,8 @@
 """A document as Markdown, for comments on pull requests and job summaries.
 
 Words that are not plain English become `<code>` elements made of entities, so that text from elsewhere is never
-markup, a link or a mention. Commands stand in fenced blocks. A document that is longer than a job summary may be is
-cut, and its first line says so, and that it cannot be approved.
+markup, a link or a mention. Commands are in fenced blocks. A document that exceeds the limit of a job summary is cut;
+its first line then says so, and that it cannot be approved.
 """
 
 from __future__ import annotations

@@ -172,7 +172,7 @@ def _json_response(status: int, document: object, *headers: tuple[str, str]) -> 
 
 
 def _json_object(request: Request) -> dict[str, object]:
-    """Return the request's body. Refuses another content type with 415, and what is not a JSON object with 400.
+    """Return the request's JSON object. Refuses other content types with 415, and any other body with 400.
 
     Numbers with a fraction or an exponent are returned as strings, as written.
     """

@@ -192,7 +192,7 @@ class Transport:
 
 
 def _note_head(response: httpx.Response) -> None:
-    """Note the head before httpx looks at it any further: it raises for a Location that it cannot read."""
+    """Note the head before httpx parses it further: httpx raises for an unreadable Location."""
     response.request.extensions["exchange"].head_arrived(response)
 
 
