@@ -99,7 +99,7 @@ class Failpoints:
         return replace(limits, **self._limits)
 
     def _read(self, item: str) -> None:
-        """Raises ValueError for an invalid item."""
+        """Parse an item. Raises ValueError for an invalid one."""
         name, equals, seconds = item.partition("=")
         if equals:
             self._limits[name] = float(seconds)

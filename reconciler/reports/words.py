@@ -74,7 +74,7 @@ def visible(text: str) -> str:
 
 
 def harmless_line(text: str) -> str:
-    """Return `text` as a line that is no command: a runner takes `::` at its beginning for one, after blanks too."""
+    """Return `text` as a line that a runner takes for no command: those begin with `::`, perhaps after blanks."""
     shown = visible(text)
     return f"| {shown}" if shown.lstrip().startswith("::") else shown
 

@@ -217,7 +217,7 @@ _NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
 
 
 class Held(Struct, frozen=True):
-    """An object as it was read; `version` is what a write on the condition that it has not changed takes."""
+    """An object as it was read; a conditional write takes its `version`."""
 
     data: bytes
     version: Mapping[str, str]
