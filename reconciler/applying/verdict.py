@@ -96,7 +96,7 @@ def verdict_of(results: Sequence[Result], left: Plan, attempts: Sequence[Attempt
     if left.gates and not results:
         return Verdict.FAILED
     unfinished = {change.address for change in left.changes}
-    patient = _patient(left.changes)
+    patient = left.patient
     return Verdict.FAILED if any(_failed(result, unfinished, patient) for result in results) else Verdict.DONE
 
 
@@ -105,17 +105,6 @@ def verdict_without_record(planned: Iterable[Change], results: Iterable[Result])
     was = any(change.block is Block.UNRESOLVED for change in planned)
     now = any(result.outcome is Done.UNKNOWN or not result.recorded for result in results)
     return Verdict.UNRESOLVED if was or now else Verdict.FAILED
-
-
-def _patient(left: Sequence[Change]) -> set[Address]:
-    """Return the addresses that wait for a removal as configured or depend only on such; they are no failure."""
-    waits = {change.address for change in left if change.block is Block.WAITS}
-    depend = {
-        change.address
-        for change in left
-        if change.block is Block.DEPENDS and change.depends_on and waits.issuperset(change.depends_on)
-    }
-    return (waits | depend) - {change.address for change in left if change.block not in (Block.WAITS, Block.DEPENDS)}
 
 
 def _failed(result: Result, unfinished: set[Address], patient: set[Address]) -> bool:

@@ -48,7 +48,13 @@ def init(
         environments = tuple(line("Which environments?", " ".join(operation.ENVIRONMENTS)).split())
         state = state or line("Where should the record be kept?", operation.proposed_state(directory, github=github))
     choices = operation.Choices(
-        regions or operation.REGIONS, environments or operation.ENVIRONMENTS, state, age_key, github, config
+        regions or operation.REGIONS,
+        environments or operation.ENVIRONMENTS,
+        state,
+        age_key,
+        github,
+        config,
+        begins_here=not invocation.project.in_ci,
     )
     written = operation.initialize(directory, choices, invocation.project.data_directory)
     files = (*(("wrote", file) for file in written.files), *((("wrote", str(written.key)),) if written.key else ()))

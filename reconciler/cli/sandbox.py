@@ -105,7 +105,7 @@ def list_(invocation: Invocation, url: str) -> None:
     invocation.terminal.show(Document("sandbox", verdict, body=(table,) if rows else ()))
 
 
-@command("delete", "reconciler sandbox delete 5f0c8f5e")
+@command("delete", "reconciler sandbox delete 5f0c8f5e-9a1d-4b7c-8e2f-3a4b5c6d7e8f")
 @click.argument("subscription", metavar="ID")
 @_url_option
 def delete(invocation: Invocation, subscription: str, url: str) -> None:

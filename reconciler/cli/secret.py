@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from reconciler.cli.invocation import Invocation
 
+_SHORTEST = 8
+"""Characters of a header that is masked: what is shorter is no secret, and occurs in any log."""
+
 
 @command(
     "show",
@@ -38,7 +41,10 @@ def show(
     """Print the response to a create, which may hold the secret of the subscription, or one field of it."""
     response = response_of(invocation.project, address, attempts, identity)
     text = field_of(response.body, field) if field else ""
-    mask([text] if field else [*texts_in(response.body), response.body.decode(errors="backslashreplace")])
+    head = response.head.decode(errors="backslashreplace").splitlines() if headers else []
+    values = (line.partition(":")[2].strip() for line in head)
+    body = [*texts_in(response.body), response.body.decode(errors="backslashreplace")]
+    mask([text] if field else [*(value for value in values if len(value) >= _SHORTEST), *body])
     if field:
         invocation.terminal.print_foreign(text.encode())
     else:

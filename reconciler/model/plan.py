@@ -150,6 +150,18 @@ class Plan(Struct, frozen=True):
         """The number of subscriptions that are in force as desired."""
         return sum(target.unchanged for target in self.targets.values())
 
+    @property
+    def patient(self) -> set[Address]:
+        """The addresses that wait for a removal as configured, or depend on such only: no failure."""
+        waits = {change.address for change in self.changes if change.block is Block.WAITS}
+        depend = {
+            change.address
+            for change in self.changes
+            if change.block is Block.DEPENDS and change.depends_on and waits.issuperset(change.depends_on)
+        }
+        others = {change.address for change in self.changes if change.block not in (Block.WAITS, Block.DEPENDS)}
+        return (waits | depend) - others
+
 
 class Verdict(StrEnum):
     """The verdict of a command; the command line gives each one an exit code (0, 1, 2, 3)."""

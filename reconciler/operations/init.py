@@ -40,7 +40,10 @@ _SETTINGS = "--region, --environment, --state"
 
 
 class Choices(Struct, frozen=True):
-    """The files to write. `state` is the place of the record, "" for the proposed one; `config` the directory."""
+    """The files to write: `state` is the place of the record, "" for the proposed one; `config` its directory.
+
+    `begins_here`: a person is here who may begin the record.
+    """
 
     regions: tuple[str, ...] = REGIONS
     environments: tuple[str, ...] = ENVIRONMENTS
@@ -48,6 +51,7 @@ class Choices(Struct, frozen=True):
     age_key: bool = False
     github: bool = False
     config: str = "config"
+    begins_here: bool = True
 
 
 class Written(Struct, frozen=True):
@@ -94,8 +98,9 @@ def _create(directory: Path, choices: Choices, data_directory: Path, undo: ExitS
     if choices.github:
         files |= _workflow(directory, choices.environments, state)
     _write(directory, files, undo)
-    commands = (("validate",), ("state", "init"), ("plan",))
+    commands = (("validate",), ("state", "init"), ("plan",)) if choices.begins_here else (("validate",),)
     following = [Step("then run", ("reconciler", *words)) for words in commands]
+    following += [] if choices.begins_here else [Step("begin the record once, on a person's machine")]
     if key is None and state != FILE:
         text = "`apply` refuses to save create responses unencrypted; to create an age key for them, run"
         following.append(Step(text, ("reconciler", "init", "--age-key")))

@@ -49,11 +49,13 @@ class Standing(Struct, frozen=True):
     """The result of comparing a record with the remembered heads.
 
     `missing` are the remembered heads, also of the second place, that the record does not contain, sorted.
+    `elsewhere` are the other places at which this machine saw some of them.
     """
 
     place: str
     obstacles: tuple[Obstacle, ...] = ()
     missing: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = ()
 
     @property
     def first_gate_open(self) -> bool:
@@ -85,7 +87,8 @@ def stand(
         Obstacle.SECOND_MISSING: second == "",
         Obstacle.LOSS_OPEN: bool(record.open_losses),
     }
-    return Standing(place, tuple(obstacle for obstacle, stands in obstacles.items() if stands), missing)
+    elsewhere = tuple(sorted({note.place for note in notes if note.head in missing} - {place}))
+    return Standing(place, tuple(obstacle for obstacle, stands in obstacles.items() if stands), missing, elsewhere)
 
 
 def concerning(notes: Iterable[Note], record: str, services: Iterable[str], place: str) -> tuple[Note, ...]:
@@ -177,7 +180,9 @@ def _message(obstacle: Obstacle, record: Record, standing: Standing, expected: s
             noun = "head that was seen before is" if count == 1 else "heads that were seen before are"
             what = f"{count} {noun} missing: the record is an older version, or another record"
             recover = ("reconciler", "state", "recover", "FILE")
-            steps = (*copies, step("restore the record, or merge a copy or a backup with", *recover), _ACCEPT)
+            in_use = (step(f"if the record is in use at {other}, set `state: {other}`") for other in standing.elsewhere)
+            merge = step("restore the record, or merge a copy or a backup with", *recover)
+            steps = (*copies, *in_use, merge, _ACCEPT)
         case Obstacle.SECOND_MISSING:
             what = "the branch with the head of the record (BRANCH-head) is missing"
             steps = (step("restore it"), _ACCEPT)

@@ -12,7 +12,7 @@ from msgspec.json import encode
 from msgspec.structs import replace
 
 from reconciler.errors import Message, Refused, step
-from reconciler.model.url import normal_url, service_key
+from reconciler.model.url import has_attempt, normal_url, service_key
 from reconciler.record import statements
 from reconciler.record.attempt_rows import move, removal, resolve, set_secret, unresolved
 from reconciler.record.chain import missing
@@ -54,7 +54,10 @@ def _begin(statement: statements.Begin, case: Case) -> Draft:
     place = case.standing.place
     if case.record is not None:
         what = f"there is a record already, {case.record.id}"
-        raise Refused(Message("record-exists", what, place, (step("to see it, run", "reconciler", "state", "show"),)))
+        see = step("to see it, run", "reconciler", "state", "show")
+        named = (word for loss in case.record.open_losses for word in ("--loss", loss.id))
+        end = step("when nothing is missing from it, run", "reconciler", "state", "complete", *named)
+        raise Refused(Message("record-exists", what, place, (see, *([end] if case.record.open_losses else []))))
     known = []
     if case.expected:
         known.append(Message("record-named", f"config/ names the record {case.expected}", "record", _ways_back(place)))
@@ -174,7 +177,8 @@ def _beyond(case: Case, record: Record) -> list[Message]:
         codes = [code for code in subscription.codes if (code, url) not in routes]
         if codes:
             where = f"{subscription.address}: {', '.join(codes)} to {subscription.template}"
-            exists = step("if it exists, run first", "reconciler", "state", "import", subscription.address)
+            new_id = ("--attempt", "ID") if has_attempt(subscription.template) else ()
+            exists = step("if it exists, run first", "reconciler", "state", "import", subscription.address, *new_id)
             messages.append(Message("beyond-record", "not recorded, so the next apply creates it", where, (exists,)))
     return messages
 
@@ -189,6 +193,9 @@ def _rebind(statement: statements.Rebind, case: Case, record: Record) -> Draft:
     bound = {record.service_of(url) for url in record.base_urls.get(target.name, ())}
     accounts, account = record.accounts.get(target.name, frozenset()), case.accounts.get(target.name, "")
     unknown = not account and not case.in_ci  # a job without credentials shows what one that has them may append
+    if not (bound or accounts):
+        what = "nothing is recorded of this target, so it is bound to no service; for the service of another target,"
+        raise Refused(Message("target-unbound", f"{what} set the same `base_url`", target.name))
     if bound <= {record.service_of(target.base_url)} and (unknown or not accounts or account in accounts):
         return Draft()
     fact = Rebound(at=case.at, target=str(target.name), base_url=target.base_url, account=account)

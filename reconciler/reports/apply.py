@@ -28,13 +28,18 @@ _HEAD = ("", "address", "outcome", "status", "attempt")
 
 def apply_document(applied: Applied) -> Document:
     """Return the document of an apply."""
-    rows = tuple(map(_row, applied.results))
-    table = Table(_HEAD, rows, tuple(TONES.get(result.outcome, Tone.ERROR) for result in applied.results))
+    rows, waiting = tuple(map(_row, applied.results)), _waiting(applied)
+    tones = (Tone.PLAIN if result in waiting else TONES.get(result.outcome, Tone.ERROR) for result in applied.results)
+    table = Table(_HEAD, rows, tuple(tones))
     return Document(
         "apply",
         _verdict(applied),
         _tone(applied),
-        alerts=(*alerts(_problems(applied)), *alerts(applied.messages)),
+        alerts=(
+            *alerts(_problems(applied, waiting)),
+            *alerts((_problem(result, applied) for result in waiting), "Blocked"),
+            *alerts(applied.messages),
+        ),
         body=(*([table] if rows else []), *_letters(applied)),
         summary=tuple(Paragraph(text, Tone.WARNING) for text in _left(applied)),
         next=Commands(tuple(_next(applied))) if any(_next(applied)) else None,
@@ -97,27 +102,38 @@ def _is_unfinished(applied: Applied) -> bool:
     return bool(outcomes[Done.REJECTED] or outcomes[Done.NOT_SENT] or skipped)
 
 
-def _problems(applied: Applied) -> Iterator[Message]:
+def _waiting(applied: Applied) -> list[Result]:
+    """Return the results that are blocked by nothing but a removal that is awaited: no failure."""
+    patient = applied.left.patient if applied.left else ()
+    blocked = (result for result in applied.results if result.action is Action.BLOCKED and result.detail)
+    return [result for result in blocked if result.outcome is Done.SKIPPED and result.address in patient]
+
+
+def _problems(applied: Applied, waiting: Sequence[Result]) -> Iterator[Message]:
     """Yield why a change was not carried out, and what to do about each unresolved create."""
     said = {message.what for message in applied.messages}
-    elsewhere = _done_elsewhere(applied)
+    passed_over = [*_done_elsewhere(applied), *waiting]
     settled_below = {attempt.address for attempt in applied.unresolved}
-    left = applied.left.changes if applied.left else ()
-    ways = {(change.address, reason.what): reason.steps for change in left for reason in change.reasons}
     for result in applied.results:
-        if result.outcome not in (Done.REJECTED, Done.NOT_SENT, Done.SKIPPED) or result in elsewhere:
+        if result.outcome not in (Done.REJECTED, Done.NOT_SENT, Done.SKIPPED) or result in passed_over:
             continue
         if result.action is Action.BLOCKED and result.address in settled_below:
             continue
         if result.detail and result.detail not in said:
-            steps = ways.get((result.address, result.detail), ())
-            if result.outcome is Done.REJECTED and result.status == 409:
-                command = ("reconciler", "state", "import", result.address)
-                steps = (step("if the subscription exists already, record it with", *command),)
-            what = f"{WORDS[result.outcome]}: {result.detail}"
-            yield Message(f"result-{result.outcome}", what, result.address, steps)
+            yield _problem(result, applied)
     for attempt in applied.unresolved:
         yield unresolved_message(attempt, applied.left)
+
+
+def _problem(result: Result, applied: Applied) -> Message:
+    """Return why a change was not carried out, with the ways on that the plan of what is left names."""
+    left = applied.left.changes if applied.left else ()
+    reasons = (reason for change in left if change.address == result.address for reason in change.reasons)
+    steps = next((reason.steps for reason in reasons if reason.what == result.detail), ())
+    if result.outcome is Done.REJECTED and result.status == 409:
+        command = ("reconciler", "state", "import", result.address)
+        steps = (step("if the subscription exists already, record it with", *command),)
+    return Message(f"result-{result.outcome}", f"{WORDS[result.outcome]}: {result.detail}", result.address, steps)
 
 
 def unresolved_message(attempt: Attempt, plan: Plan | None = None) -> Message:

@@ -78,7 +78,8 @@ def _when(attempt: Attempt, purpose: Purpose) -> str:
         return f"known to us since {attempt.since}"
     if attempt.outcome is Outcome.CREATED and purpose is not Purpose.ASK:
         return f"created {attempt.date or attempt.since}"
-    return f"if it exists, it was created between {attempt.since} and {stamp(attempt.settled_by)} (UTC)"
+    doubt = "" if attempt.in_force else "if it exists, it was "
+    return f"{doubt}created between {attempt.since} and {stamp(attempt.settled_by)} (UTC)"
 
 
 def one_line(lines: Sequence[str]) -> str:

@@ -130,7 +130,8 @@ def _fields(change: Change) -> tuple[doc.Field, ...]:
     desired = [wanted] if (wanted := change.after or change.request) else []
     match change.action:
         case Action.REMOVE:
-            return differences(_side(attempt for attempt in change.before if attempt.id in change.concerns), {})
+            going = [attempt for attempt in change.before if attempt.id in change.concerns]
+            return differences({**_side(going), "webhookUrl": {attempt.url for attempt in going}}, {})
         case Action.RESTORE:
             return ()
         case Action.RETRY:

@@ -144,7 +144,7 @@ class Service:
         """POST /_sandbox/remove `{"subscriptionId"}`: 200, or 404 if there is no such subscription."""
         subscription_id = _json_object(request).get("subscriptionId")
         if not isinstance(subscription_id, str) or not self._world.remove(subscription_id):
-            raise _Refusal(404, "not_found", "subscription not found or already removed")
+            raise _Refusal(404, "not_found", "no subscription with this id; `sandbox list` shows the ids")
         return _json_response(200, {"removed": subscription_id})
 
     def _trigger(self, request: Request) -> Response:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from html import unescape
 from typing import TYPE_CHECKING
 
 import pytest
@@ -200,3 +201,15 @@ def test_a_change_is_shown_as_a_difference(applied: CommandLine) -> None:
     applied.write_config(OTHER)
     out = applied.fine("plan").out
     assert "  ~ europe/staging/offers  extend\n      eventCodes: + ONB10012\n" in out
+
+
+@pytest.mark.parametrize("form", ["text", "html"])
+def test_no_warning_hides_another(form: str, project: CommandLine, sandbox: Sandbox) -> None:
+    """Those of `config/`, and the refusal of plaintext, are all told with a plan."""
+    project.write_config(CONFIG.replace("ONB10011", "ONB10011, XYZ10011").replace("LOA10013", "ABC10013"))
+    project.environment.setenv("CI", "true")
+    warnings = project.fine("validate", "--format", "json").document["warnings"]
+    told = unescape(project.fine("plan", "--format", form, "-v").out)
+    assert 2 == len(warnings)
+    assert [warning["what"] for warning in warnings if warning["what"] not in told] == []
+    assert "--allow-plaintext-responses" in told

@@ -35,6 +35,23 @@ def test_a_record_begins_with_a_loss_open(project: CommandLine) -> None:
     assert "Plan: 2 to create" in project.fine("plan").out
 
 
+def test_in_ci_init_leaves_the_record_to_a_person(project: CommandLine) -> None:
+    """A job does not know what exists, so no message names `state init` there."""
+    assert "reconciler state init" in project.fine("init", "here").out
+    project.environment.setenv("CI", "true")
+    told = project.fine("init", "there").out
+    assert "state init" not in told
+    assert "Begin the record once, on a person's machine" in told
+
+
+def test_target_without_facts_is_bound_to_nothing(project: CommandLine) -> None:
+    """A rebind of it would say nothing, so another name of a service is not taken for that service."""
+    project.fine("state", "init")
+    refused = project("state", "rebind", "-t", "europe/staging")
+    assert refused.code == 1
+    assert "bound to no service" in refused.err
+
+
 def test_what_weakens_a_gate_wants_to_be_agreed_to(project: CommandLine) -> None:
     """Off a terminal with --yes, or with the digest of what was reviewed."""
     project.fine("state", "init")
@@ -188,3 +205,13 @@ def test_rebind_names_its_target(applied: CommandLine) -> None:
 def test_a_status_has_every_format(form: str, applied: CommandLine) -> None:
     """With every address in it."""
     assert "offers" in applied.fine("status", "--format", form).out
+
+
+@pytest.mark.parametrize("pattern", ["europe/staging/*", "*/*/offers", "europe/*/o*", "*/staging"])
+def test_a_pattern_is_shown_as_a_table(pattern: str, applied: CommandLine) -> None:
+    """A row for each, also where it matches one; only an address is shown whole."""
+    whole = applied.fine("state", "show", "europe/staging/offers").out
+    rows = applied.fine("state", "show").out.splitlines()
+    shown = applied.fine("state", "show", pattern).out.splitlines()
+    assert rows[0].split() == shown[0].split()
+    assert whole.splitlines()[0] not in shown

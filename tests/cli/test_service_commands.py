@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hmac
 import io
 import json
 import subprocess
@@ -79,9 +81,13 @@ def test_the_response_to_a_create_is_shown(applied: CommandLine) -> None:
     """Whole, with its head, or one field of it; in Actions every text of it is masked."""
     whole = applied.fine("secret", "show", OFFERS).document
     assert applied.fine("secret", "show", OFFERS, "--field", "secretKey").out.strip() == whole["secretKey"]
-    assert applied.fine("secret", "show", OFFERS, "--headers").out.startswith("HTTP/1.1 201")
+    head, _, _ = applied.fine("secret", "show", OFFERS, "--headers").out.partition("\n\n")
+    assert head.startswith("HTTP/1.1 201")
+    (date,) = (line.partition(": ")[2] for line in head.splitlines() if line.lower().startswith("date: "))
     applied.environment.setenv("GITHUB_ACTIONS", "true")
     assert f"::add-mask::{whole['secretKey']}\n" in applied.fine("secret", "show", OFFERS).err
+    masked = applied.fine("secret", "show", OFFERS, "--headers").err
+    assert all(f"::add-mask::{text}\n" in masked for text in (whole["secretKey"], date))
 
 
 def test_a_secret_that_came_another_way_is_recorded(project: CommandLine) -> None:
@@ -150,6 +156,25 @@ def test_the_scheme_of_a_signature_is_found(applied: CommandLine, tmp_path: Path
     ran = applied.fine("signature", "detect", str(captured), "--address", OFFERS)
     assert ran.out.startswith('verification:\n  header: "X-Signature"\n  algorithm: "hmac-sha256"\n')
     assert applied("signature", "detect", str(captured)).code == 1
+
+
+@pytest.mark.parametrize("source", ["environment", "secrets directory", ".env"])
+def test_the_secret_of_a_variable_comes_from_every_source(source: str, project: CommandLine, tmp_path: Path) -> None:
+    """As every other setting does."""
+    signature = base64.b64encode(hmac.digest(b"a secret of some length", b"{}", "sha256")).decode()
+    line = {"at": "2026-01-01T00:00:00Z", "path": "/offers", "body": "{}", "headers": [["X-Signature", signature]]}
+    captured = tmp_path / "captured.jsonl"
+    captured.write_text(json.dumps(line) + "\n", encoding="utf-8")
+    match source:
+        case "environment":
+            project.environment.setenv("HOOK_SECRET", "a secret of some length")
+        case ".env":
+            (project.directory / ".env").write_text("HOOK_SECRET='a secret of some length'\n")
+        case _:
+            (tmp_path / "HOOK_SECRET").write_text("a secret of some length")
+            project.environment.setenv("RECONCILER_SECRETS_DIR", str(tmp_path))
+    ran = project.fine("signature", "detect", str(captured), "--secret-variable", "HOOK_SECRET")
+    assert 'header: "X-Signature"' in ran.out
 
 
 def test_listen_verifies_only_with_a_scheme(project: CommandLine) -> None:

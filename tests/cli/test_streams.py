@@ -12,7 +12,8 @@ import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.plan_values import change, plan
@@ -20,6 +21,8 @@ from support.plan_values import change, plan
 from reconciler.cli.progress import log_to, progress
 from reconciler.cli.terminal import Terminal, annotation, mask
 from reconciler.errors import Message, Place
+from reconciler.model.address import Address
+from reconciler.model.plan import Action, Done, Result
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -246,3 +249,41 @@ def test_no_live_line(flags: dict[str, object], term: str, monkeypatch: pytest.M
     with progress(terminal, plan(change())):
         assert not terminal.has_live_line
     assert screen.getvalue() == ""
+
+
+def test_the_live_line_counts_creates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And nothing that is done without a call: it is of as many as the plan has."""
+    screen = _Screen()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", screen)
+    planned = plan(change(), change(Action.EXTEND, "europe/staging/a"), change(Action.REMOVE, "europe/staging/b"))
+    done = [
+        Result(Address("europe/staging/b"), Action.REMOVE, Done.REQUESTED),
+        Result(Address("europe/staging/a"), Action.EXTEND, Done.CREATED),
+    ]
+    run: Any = SimpleNamespace(
+        creates=SimpleNamespace(interrupted=False), work=SimpleNamespace(results=dict(enumerate(done)))
+    )
+    with progress(Terminal({}), planned) as observe:
+        observe(run)
+    assert "1/2" in screen.getvalue()
+    assert "2/2" not in screen.getvalue()
+
+
+@pytest.mark.parametrize("takes", [1, 7, 1000])
+@pytest.mark.parametrize("text", ["", "one\ntwo", "one\n", "\u20ac" * 20, b"\xff\x00" * 20, "\ud800"])
+def test_a_stream_that_takes_a_part_gets_the_rest(
+    takes: int, text: str | bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of it arrives, in order, ended by one newline."""
+    arrived = bytearray()
+
+    def write(data: memoryview) -> int:
+        arrived.extend(data[:takes])
+        return min(takes, len(data))
+
+    stream = SimpleNamespace(buffer=SimpleNamespace(write=write, flush=lambda: None))
+    monkeypatch.setattr(sys, "stdout", stream)
+    Terminal({}).print(text)
+    data = text if isinstance(text, bytes) else text.encode(errors="backslashreplace")
+    assert bytes(arrived) == data.removesuffix(b"\n") + b"\n"

@@ -8,8 +8,8 @@ import pytest
 from support.memory_project import EU, NOW, MemoryProject, created, unknown
 from support.memory_record import DOWN, MOVED, RECORD, MemoryStore, record_of
 
-from reconciler.errors import RecordClosed, RecordMissing, Refused, StoreUnavailable
-from reconciler.operations.copying import Copy
+from reconciler.errors import Message, RecordClosed, RecordMissing, Refused, StoreUnavailable, step
+from reconciler.operations.copying import Copy, _at
 from reconciler.operations.project import Flags
 from reconciler.record.facts import Closed, LossOpened
 from reconciler.record.gates import Note
@@ -271,3 +271,15 @@ def test_failure_names_the_way_on() -> None:
         Copy(project, A, B).carry_out()
     assert caught.value.messages[0].steps[-1].command == ("reconciler", "state", "copy", A, B)
     Copy(project, A, B).carry_out()
+
+
+def test_commands_about_a_record_name_its_place() -> None:
+    """But for `state copy`, which names two, and what is not about the record."""
+    steps = (
+        step("a", "reconciler", "state", "import", "ADDRESS"), step("b", "reconciler", "state", "copy", A, B),
+        step("c", "reconciler", "plan"), step("d"),
+    )  # fmt: skip
+    told = _at(Message("x", "y", "z", steps), ("--state", B))
+    assert [("reconciler", "state", "import", "ADDRESS", "--state", B), *(each.command for each in steps[1:])] == [
+        each.command for each in told.steps
+    ]

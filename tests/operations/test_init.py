@@ -272,3 +272,16 @@ def test_a_disk_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(OSError, match="No space"):
         init(tmp_path / "new", Choices(age_key=True, github=True))
     assert {} == tree(tmp_path)
+
+
+def test_another_repository_of_the_environment_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a hook of git, whose variables name the repository that it is run for."""
+    elsewhere = repository(tmp_path / "elsewhere", "of-another")
+    directory = repository(tmp_path / "new", "trunk")
+    git(tmp_path / "alone", "version")
+    monkeypatch.setenv("GIT_DIR", str(elsewhere / ".git"))
+    monkeypatch.setenv("GIT_WORK_TREE", str(elsewhere))
+    assert (BRANCH, "state.jsonl") == (proposed_state(directory), proposed_state(tmp_path / "alone"))
+    init(directory, Choices(github=True))
+    text = (directory / WORKFLOW).read_text()
+    assert ("trunk" in text, "of-another" in text) == (True, False)

@@ -460,11 +460,13 @@ class TestLosses:
 
     def test_complete_shows_what_the_next_apply_creates(self) -> None:
         """What config/ desires beyond the record is shown before anybody agrees."""
-        desired = desired_of({OFFERS: (("ONB10001",), URL.format("offers")), LOANS: (("ONB10001",), URL.format("l"))})
+        desired = desired_of({OFFERS: (("ONB10001",), URL.format("offers")), LOANS: (("ONB10001",), OWN)})
         project = project_with(*created("a", OFFERS), desired=desired, complete=False)
         shown = prepare(project, Complete()).shown
         beyond = [message.where for message in shown if message.name == "beyond-record"]
-        assert beyond == [f"{LOANS}: ONB10001 to {URL.format('l')}"]
+        (step,) = (step for message in shown if message.name == "beyond-record" for step in message.steps)
+        assert step.command == ("reconciler", "state", "import", LOANS, "--attempt", "ID")
+        assert beyond == [f"{LOANS}: ONB10001 to {OWN}"]
 
     def test_accept_loss_names_the_heads_missed(self) -> None:
         """A record that was set back goes on from what there is, with a loss open; waiting statements are refused."""
@@ -557,6 +559,9 @@ class TestBegin:
         """There is one, config/ names one, this machine or the second place knows one."""
         project = project_with()
         assert refusal(project, Begin()) == ["record-exists"]
+        assert steps(project, Begin()) == ["reconciler state show"]
+        begun = project_with(complete=False)
+        assert steps(begun, Begin())[1:] == ["reconciler state complete --loss begun"]
         project.stores["memory:a"].data = None
         assert refusal(project, Begin()) == ["record-known"]
         fresh = MemoryProject(project.stores)

@@ -183,3 +183,14 @@ def test_failed_create_is_not_in_force(scene: Scene) -> None:
     """What was rejected is not compared."""
     scene.apply(become=lambda change: Outcome.REJECTED)
     assert pairs(scene).in_line
+
+
+def test_targets_that_are_not_compared_count_for_nothing(scene: Scene) -> None:
+    """Also where they are bound to another service than the settings'."""
+    other = TargetName("asia/staging")
+    scene.declare(target(other, base_url="https://asia.service.example"))
+    scene.bring(f"{other}/offers", "ONB10001", hooks("asia"))
+    assert pairs(scene).foreign == ()
+    scene.declare(target(other, base_url="https://elsewhere.example"))
+    assert pairs(scene).foreign == ()
+    assert [other] == [message.where for message in pairs(scene, b=other).foreign]

@@ -62,6 +62,7 @@ def test_heads_missing(scene: Scene) -> None:
     assert ((Obstacle.HEADS_MISSING,), tuple(sorted(heads)), False) == (
         found.obstacles, found.missing, found.first_gate_open,
     )  # fmt: skip
+    assert found.elsewhere == ("elsewhere",)
     scene.tell(LossOpened(at=scene.at, loss="1", cause="accepted", heads=heads))
     assert (Obstacle.LOSS_OPEN,) == standing(scene.record, *notes).obstacles
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from support.memory_record import MemoryNotes, MemoryStore, record_of
+from support.memory_record import AT, MemoryNotes, MemoryStore, journal_of, record_of
 
 from reconciler.errors import RecordMissing
+from reconciler.record.chain import link
+from reconciler.record.facts import LossOpened
 from reconciler.record.gates import Note, Obstacle
 from reconciler.record.journal import Journal
 
@@ -94,3 +96,22 @@ def test_a_record_whose_second_place_is_left_is_lost_and_not_one_to_begin() -> N
         Journal(store, MemoryNotes(), frozenset()).read()
 
     assert "record-lost" in [message.name for message in missing.value.messages]
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_lines_of_a_run_move_what_remembers_the_head_only_behind_an_open_gate(is_open: bool) -> None:
+    """Else a record that lacks a head would come to be the one that is gone by."""
+    store, notes = MemoryStore(record_of(), second=True), MemoryNotes()
+    journal = journal_of(store, notes)
+    first = journal.read().record.head
+    if not is_open:
+        notes.write(Note("f" * 32, (), MemoryStore.place, 9, "e" * 64))
+    reading = journal.read()
+    assert is_open is reading.standing.first_gate_open
+    kept = dict(notes.kept)
+    new = link(first, reading.record.entries, [LossOpened(at=AT, loss="x", cause="accepted")])
+    journal.extend(reading, first, reading.record.entries + 1, new, "a run")
+    last = new[1][-1].hash
+    assert journal.read().record.head == last
+    assert store.second == (last if is_open else first)
+    assert is_open is (kept != notes.kept)

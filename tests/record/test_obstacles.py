@@ -34,6 +34,14 @@ def test_unfinished_copy_is_finished_first() -> None:
     assert told("memory:b", (Obstacle.LOSS_OPEN,), UNFINISHED) == {"loss-open": [COPY]}
 
 
+def test_place_where_a_missing_head_was_seen_is_named() -> None:
+    """A clone whose `git:` place is another remote, or a second project, must not merge what is in use elsewhere."""
+    record = fold(parse(record_of(), "memory:b"))
+    standing = Standing("memory:b", (Obstacle.HEADS_MISSING,), ("d" * 64,), ("memory:a",))
+    (message,) = obstacle_messages(record, standing)
+    assert message.steps[0].text == "if the record is in use at memory:a, set `state: memory:a`"
+
+
 def test_complete_names_the_losses_that_are_open() -> None:
     """Pasted late, it ends no later one."""
     loss = LossOpened(at=AT, loss="lost", cause="accepted")

@@ -29,7 +29,7 @@ from reconciler.model.status import Status as TargetsStatus
 from reconciler.reports import terminal
 from reconciler.reports.apply import apply_document
 from reconciler.reports.doctor import doctor_document, validation_document
-from reconciler.reports.document import Alert, Changed, Field, alerts, sentence
+from reconciler.reports.document import Alert, Changed, Field, Table, Tone, alerts, sentence
 from reconciler.reports.letters import Purpose, letter, letters_by_target, one_line
 from reconciler.reports.plan import differences
 from reconciler.reports.record import history_document, record_document
@@ -83,6 +83,20 @@ def test_what_another_run_did_is_no_error() -> None:
     document = apply_document(Applied((skipped,), Verdict.DONE, left=plan(unchanged=1)))
     assert (document.title, document.alerts) == ("Applied: 1 already done by another run.", ())
     assert "reconciler plan" not in terminal.render(document)
+
+
+def test_what_waits_for_a_removal_is_no_error() -> None:
+    """Neither is what depends on that; behind a closed gate, it is one."""
+    for block, label, tone in (
+        (Block.WAITS, "Blocked", Tone.PLAIN), (Block.DEPENDS, "Error", Tone.ERROR), (Block.GATE, "Error", Tone.ERROR)
+    ):  # fmt: skip
+        waits = change(Action.BLOCKED, block=block, reasons=(Message("waits", "waiting for its removal"),))
+        skipped = Result(waits.address, Action.BLOCKED, Done.SKIPPED, detail="waiting for its removal")
+        document = apply_document(Applied((skipped,), Verdict.DONE, left=plan(waits)))
+        (alert,), (table,) = document.alerts, document.body
+        assert isinstance(alert, Alert)
+        assert isinstance(table, Table)
+        assert (alert.label, table.tones) == (label, (tone,))
 
 
 def test_a_blocked_create_is_told_with_its_way_on() -> None:
@@ -324,3 +338,12 @@ def test_equal_sides_do_not_differ() -> None:
 def test_plurals_and_distances_read_well(text: str, expected: str) -> None:
     """They stand once, for every report."""
     assert text == expected
+
+
+@pytest.mark.parametrize(
+    ("status", "said"), [(Status.LIVE, "created between"), (Status.UNKNOWN, "if it exists, it was created between")]
+)
+def test_a_letter_doubts_only_what_is_unknown(status: Status, said: str) -> None:
+    """After a lost answer a notification may have proven it: its time is not known exactly, its existence is."""
+    lines = letter([attempt(status=status, outcome=Outcome.UNKNOWN, settled_by=NOW)], Purpose.DELETE)
+    assert [line for line in lines if line.startswith(said)]

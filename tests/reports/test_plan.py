@@ -168,3 +168,10 @@ def test_a_removal_of_some_codes_names_those(asked: tuple[str, ...], told: str) 
     )
     text = terminal.render(plan_document(plan(awaiting_removal=(awaiting,))))
     assert f"europe/staging/offers: removal{told} awaited since {AT}" in text
+
+
+def test_a_removal_shows_the_url_of_what_goes() -> None:
+    """The URL of a create call was filled in by then, and the next create gets another."""
+    gone = attempt(url=f"{URL}/{ID}", template=f"{URL}/{{attempt}}")
+    fields = changed(change(Action.REMOVE, before=(gone,), concerns=(ID,))).fields
+    assert [field.before for field in fields if field.name == "webhookUrl"] == [f"{URL}/{ID}"]

@@ -205,6 +205,7 @@ def test_every_interleaving_keeps_every_promise(name: str) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("name", LARGE)
 def test_every_interleaving_of_more_keeps_every_promise(name: str) -> None:
     """The same with two subscriptions, three actors, and more commands."""
@@ -235,6 +236,7 @@ BROKEN: list[tuple[Break, str, int, set[Promise]]] = [
 ]
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("break_it", "name", "faults", "promises"),
     [pytest.param(*case, id=f"{case[0].__name__}, {case[1]}", marks=[pytest.mark.soak] * case[2]) for case in BROKEN],

@@ -33,13 +33,14 @@ from reconciler.sandbox import Sandbox
 from support import servers
 from support.command_line import Ran
 from support.git_world import GitWorld, run_git
-from support.warm import CLOCK, Forked, WarmProgram
+from support.warm import Forked, WarmProgram
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import TracebackType
 
 EXECUTABLE = Path(sys.executable).parent / "reconciler"
+CLOCK = Path(__file__).parent / "clock"
 HERE, THERE = "europe/staging", "usa/production"
 KINDS = ("file", "git", "s3", "postgresql")
 AFTER_FLIGHT, AFTER_LOSS = 200, 400

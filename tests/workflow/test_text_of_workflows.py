@@ -59,6 +59,15 @@ def test_size(caller: Path) -> None:
     assert sum(len(path.read_text().splitlines()) for path in WORKFLOWS) <= 200
 
 
+def test_size_of_the_action() -> None:
+    """Its Python and shell have at most 300 lines besides blanks, comments and docstrings."""
+    size = 0
+    for path in (*ACTION.glob("*.py"), *ACTION.glob("*.sh")):
+        text = re.sub(r'^ *""".*?"""$', "", path.read_text(), flags=re.DOTALL | re.MULTILINE)
+        size += sum(bool(line.strip()) and not line.lstrip().startswith("#") for line in text.splitlines())
+    assert 200 < size <= 300
+
+
 def test_default_branch(caller: Path) -> None:
     """The workflow is of the repository's default branch."""
     assert 'push: {branches: ["trunk"]}' in caller.read_text()

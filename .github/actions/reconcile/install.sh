@@ -4,8 +4,9 @@ set -euo pipefail
 is_usable() { "$1" -Pc 'import sys, pip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; } # -P: not the checkout's pip.py
 python="${RECONCILER_PYTHON:-$RUNNER_TEMP/reconciler-venv/bin/python}"
 if ! [ -e "$python" ] && [ -z "${RECONCILER_PYTHON:-}" ]; then
-  places=("${RUNNER_TOOL_CACHE:-/nonexistent}"/Python/3.*/*/bin/python3)
-  for base in python3 python3.{14,13,12,11} python "${places[@]}"; do is_usable "$base" && break; done
+  for base in python3 python3.{14,13,12,11} python "${RUNNER_TOOL_CACHE:-/nonexistent}"/Python/3.*/*/bin/python3; do
+    is_usable "$base" && break
+  done
   is_usable "$base" || { echo "::error::no Python 3.11 or later with pip on this runner; add actions/setup-python"; exit 1; }
   venv=$(mktemp -d "$RUNNER_TEMP/XXXXXX")
   "$base" -Pm venv --without-pip "$venv/made"

@@ -19,14 +19,14 @@ from reconciler.reports.words import harmless_line, visible
 REPOSITORY = os.environ["GITHUB_REPOSITORY"]
 EVENT = json.loads(Path(os.environ["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8"))
 BRANCH = EVENT["repository"]["default_branch"]
+# The path of the workflow that calls this one.
 WORKFLOW = os.environ["GITHUB_WORKFLOW_REF"].partition("@")[0].removeprefix(f"{REPOSITORY}/")
-"""The path of the workflow that calls this one."""
+# Bytes that GitHub shows of the summary of a step; a longer one is dropped, and the step stays green.
 SUMMARY: Final = 1 << 20
-"""Bytes that GitHub shows of the summary of a step; a longer one is dropped, and the step stays green."""
+# Seconds before each look for the pull request of a push: GitHub may take a while to name its merge commit.
 WAITS = (0, 2, 4, 8, 16)
-"""Seconds before each look for the pull request of a push: GitHub may take a while to name its merge commit."""
+# Pages of closed pull requests that are read; how many of the last merged ones are looked at; bytes of an artifact.
 PAGES, PULLS, LARGEST = 10, 100, 64 << 20
-"""Pages of closed pull requests that are read; how many of the last merged ones are looked at; bytes of an artifact."""
 
 
 def stop(text: str) -> NoReturn:
@@ -161,10 +161,8 @@ def _file(number: str, name: str) -> str:
     run = get(f"actions/runs/{number}")
     # Anyone's pull request makes artifacts here, and so does a tag that is named like the branch, of any commit.
     is_ours = run["head_branch"] == BRANCH and run["event"] in ("push", "schedule", "workflow_dispatch")
-    if (
-        not (is_ours and _is_own(run["head_repository"]))
-        or run["head_sha"] not in git("rev-list", "--first-parent", "HEAD").split()
-    ):
+    first_parents = git("rev-list", "--first-parent", "HEAD").split()
+    if not (is_ours and _is_own(run["head_repository"]) and run["head_sha"] in first_parents):
         stop(f"run {number} is not one of the branch {BRANCH} of this repository")
     files = _download(number, name)
     if len(files) != 1:

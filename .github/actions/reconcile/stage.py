@@ -23,13 +23,13 @@ from reconciler.operations.plan import SavedPlan, load_plan, unshown
 
 CONFIG, REPORT, TIP = os.environ["RECONCILER_CONFIG"], Path(os.environ["RUNNER_TEMP"], "plan.md"), "refs/reconciler/tip"
 FETCH_TIP = ("fetch", "--quiet", "origin", f"+refs/heads/{job.BRANCH}:{TIP}")
+# The first line of the comment, who writes it, and its longest text in characters; GitHub refuses one of 65,536.
 MARKER, BOT, COMMENT = "<!-- reconciler:pull-request -->\n", "github-actions[bot]", 65_000
-"""The first line of the comment, who writes it, and its longest text in characters; GitHub refuses one of 65,536."""
 SECRETS = re.compile(r"RECONCILER_[A-Z0-9_]+_CLIENT_(ID|SECRET)")
+# The secrets and the variables that the program is given; neither stands for the other, which anyone may have set.
 VARIABLES = re.compile(r"RECONCILER_(RECIPIENTS|[A-Z0-9_]+_(AUTH_URL|BASE_URL|AUDIENCE_BASE))")
-"""The secrets and the variables that the program is given; neither stands for the other, which anyone may have set."""
+# The commands that have a report as Markdown.
 REPORTS = ("plan", "apply", "status", "parity", "removal list")
-"""The commands that have a report as Markdown."""
 REFUSED = ("yes", "dry_run", "auto_approve", "plan_file", "pinned", "allow_plaintext_responses", "max_creates")
 
 
@@ -143,9 +143,8 @@ def comment() -> None:
     body = {"body": f"{MARKER}{text}\n\nPlanned for {job.EVENT['pull_request']['head']['sha']}.\n"}
     issues = f"repos/{job.REPOSITORY}/issues"
     pages = job.gh("api", "--paginate", "--slurp", where := f"{issues}/{job.EVENT['number']}/comments")
-    own = [
-        row["id"] for page in pages for row in page if row["user"]["login"] == BOT and row["body"].startswith(MARKER)
-    ]
+    rows = [row for page in pages for row in page if row["user"]["login"] == BOT]
+    own = [row["id"] for row in rows if row["body"].startswith(MARKER)]
     job.gh("api", *(["-X", "PATCH", f"{issues}/comments/{own[0]}"] if own else [where]), "--input", "-", stdin=body)
 
 

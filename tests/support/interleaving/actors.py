@@ -225,9 +225,9 @@ class Commands(MemoryProject):
         self._person.wait(Call("waits", wait, may=lambda world: not world.in_flight))
 
     def resolve(self) -> None:
-        """Settle what is unresolved, truthfully."""
+        """Settle what is unresolved and can no longer be in flight, truthfully."""
         for attempt in self.journal.read().record.attempts.values():
-            if attempt.unresolved:
+            if attempt.unresolved and attempt.settled(self.now()):
                 created = attempt.id in self.exists()
                 self.say(Resolve(str(attempt.address), created=created, attempts=(attempt.id,)))
 
