@@ -123,7 +123,8 @@ class Plan(Struct, frozen=True):
     `takes_statements`: the first one is open, so that statements about attempts are accepted, and may be named.
     `record`, `head` and `entries` are the record's that was planned on, `losses_open` the ids of its open losses,
     `heads_missing` the remembered heads that it lacks. `recipients` are the keys to encrypt responses to. `undeclared`
-    are attempts in force or unresolved at selected addresses of targets that `config/` does not declare.
+    are attempts in force or unresolved at selected addresses of targets that `config/` does not declare, `superseded`
+    those at selected addresses that may exist beside the retry that took their place.
     """
 
     selection: tuple[str, ...]
@@ -139,6 +140,7 @@ class Plan(Struct, frozen=True):
     heads_missing: tuple[str, ...] = ()
     recipients: tuple[str, ...] = ()
     undeclared: tuple[Attempt, ...] = ()
+    superseded: tuple[Attempt, ...] = ()
 
     @property
     def changes(self) -> list[Change]:

@@ -58,10 +58,8 @@ def plan(
     gates = obstacle_messages(record, standing, desired.record) if standing.obstacles else ()
     strange = {name: foreign(target, record, (accounts or {}).get(name)) for name, target in desired.targets.items()}
     routes = Routes(desired, record)
-    wanted = {
-        address: Request(desired.subscriptions[address].codes, desired.subscriptions[address].template)
-        for address in differing.keys() & desired.subscriptions.keys()
-    }
+    there = [desired.subscriptions[address] for address in differing if address in desired.subscriptions]
+    wanted = {found.address: Request(found.codes, found.template) for found in there}
     planned = [
         blocked(change, record, standing, gates, strange, now)
         for address, attempts in differing.items()
@@ -87,6 +85,7 @@ def plan(
         heads_missing=standing.missing,
         recipients=tuple(sorted(desired.recipients)),
         undeclared=tuple(attempt for attempt in undeclared if selection.has(attempt.address)),
+        superseded=tuple(found for found in routes.superseded_attempts if selection.has(found.address)),
     )
 
 

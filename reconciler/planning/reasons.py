@@ -95,7 +95,6 @@ def sent_again_later(attempt: Attempt, after: float, now: float) -> Message:
     """Return that nobody has to resolve an unknown create: an apply after that time sends it again."""
     known = "its call may be in flight; if it has no outcome," if attempt.in_flight(now) else "outcome unknown;"
     what = f"{known} after {stamp(after)} the next apply sends it again (unknown: retry): nothing to do"
-    what = f"{what} (create started {attempt.since} by {who(attempt.by)})"
     return Message("sent-again-later", what, attempt.address, settling(attempt)[2:])
 
 

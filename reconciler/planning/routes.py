@@ -51,7 +51,7 @@ class Routes:
         service = self.services[address.target]
         holders = (
             attempt
-            for attempt in self._superseded
+            for attempt in self.superseded_attempts
             for code in attempt.codes
             if code in request.codes and self._record.service_of(attempt.base_url) == service
             if attempt.is_at(request.template) or not self._is_desired(attempt.address, code, service)
@@ -134,8 +134,9 @@ class Routes:
         return subscription is not None and code in subscription.codes and self.services[address.target] == service
 
     @cached_property
-    def _superseded(self) -> list[Attempt]:
-        return [found for found in self._record.attempts.values() if found.unresolved and found.superseded_by]
+    def superseded_attempts(self) -> list[Attempt]:
+        """The attempts that may exist beside the retry that took their place."""
+        return [found for found in self._record.attempts.values() if found.superseded_by and found.unresolved]
 
     @cached_property
     def _by_code(self) -> dict[tuple[str, str], list[Attempt]]:

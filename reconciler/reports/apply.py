@@ -10,7 +10,7 @@ from reconciler.model.plan import Action, Done, Verdict
 from reconciler.record.gates import settling
 from reconciler.reports.document import Commands, Document, Letter, Paragraph, Table, Todo, Tone, alerts
 from reconciler.reports.letters import Purpose, letter, letters_by_target, one_line
-from reconciler.reports.plan import differing, verdict
+from reconciler.reports.plan import differing, superseded_alerts, verdict
 from reconciler.reports.words import SIGNS, capital, counted, listed
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def apply_document(applied: Applied) -> Document:
     rows, waiting = tuple(map(_row, applied.results)), _waiting(applied)
     tones = (Tone.PLAIN if result in waiting else TONES.get(result.outcome, Tone.ERROR) for result in applied.results)
     table = Table(_HEAD, rows, tuple(tones))
+    noted = superseded_alerts(applied.left.superseded) if applied.left else ()
     return Document(
         "apply",
         _verdict(applied),
@@ -40,7 +41,7 @@ def apply_document(applied: Applied) -> Document:
             *alerts((_problem(result, applied) for result in waiting), "Blocked"),
             *alerts(applied.messages),
         ),
-        body=(*([table] if rows else []), *_letters(applied)),
+        body=(*([table] if rows else []), *_letters(applied), *noted),
         summary=tuple(Paragraph(text, Tone.WARNING) for text in _left(applied)),
         next=Commands(tuple(_next(applied))) if any(_next(applied)) else None,
     )
@@ -141,16 +142,16 @@ def unresolved_message(attempt: Attempt, plan: Plan | None = None) -> Message:
 
     Of one that an apply sends again by itself it says so instead.
     """
-    if plan is not None and (again := _sent_again(attempt, plan)):
+    if again := _sent_again(attempt, plan):
         return again
     what = "outcome unknown; do not create the subscription by other means; check with the operator"
     steps = settling(attempt) if plan is None or plan.takes_statements else ()
     return Message("outcome-unknown", what, attempt.address, steps)
 
 
-def _sent_again(attempt: Attempt, plan: Plan) -> Message | None:
+def _sent_again(attempt: Attempt, plan: Plan | None) -> Message | None:
     """Return the message of an unknown create that an apply sends again, None if a person must settle it."""
-    for change in plan.changes:
+    for change in plan.changes if plan else ():
         if change.action is Action.RETRY and attempt.id in change.concerns:
             what = "outcome unknown; the next apply sends it again (unknown: retry): nothing to do"
             return Message("sent-again-later", what, attempt.address)
@@ -162,9 +163,7 @@ def _sent_again(attempt: Attempt, plan: Plan) -> Message | None:
 def _letters(applied: Applied) -> Iterator[Letter]:
     yield from letters_by_target(applied.restored, Purpose.KEEP)
     yield from letters_by_target(applied.removal, Purpose.DELETE)
-    left = applied.left
-    asked = [attempt for attempt in applied.unresolved if left is None or not _sent_again(attempt, left)]
-    yield from letters_by_target(asked, Purpose.ASK)
+    yield from letters_by_target((a for a in applied.unresolved if not _sent_again(a, applied.left)), Purpose.ASK)
 
 
 def _left(applied: Applied) -> Sequence[str]:

@@ -189,6 +189,13 @@ def surplus_messages(plan: Plan) -> Iterator[Message]:
         )
 
 
+def superseded_alerts(attempts: Iterable[Attempt]) -> tuple[doc.Alert, ...]:
+    """Return that attempts may exist besides those sent in their place, and who shows it."""
+    what = "may exist too; a notification at its URL shows it (state observe FILE), or ask the operator (removal list)"
+    notes = (Message("superseded", what, f"{found.address} (attempt {found.id}, {found.url})") for found in attempts)
+    return alerts(notes, "Note")
+
+
 def _summary(plan: Plan) -> Iterator[doc.Block]:
     yield from alerts(surplus_messages(plan), "Warning")
     for route in each(plan, lambda target: target.duplicates):
@@ -198,6 +205,7 @@ def _summary(plan: Plan) -> Iterator[doc.Block]:
         codes = f" of {', '.join(attempt.requested_codes)}" if partial else ""
         since = attempt.requested and f" since {attempt.requested}"
         yield doc.Paragraph(f"{attempt.address}: removal{codes} awaited{since}", doc.Tone.WARNING)
+    yield from superseded_alerts(plan.superseded) if plan.superseded else ()
     overridden = [
         (f"{name} {field}", url)
         for name in sorted(plan.targets)

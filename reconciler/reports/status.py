@@ -31,6 +31,7 @@ from reconciler.reports.plan import (
     matrix,
     selected,
     settled,
+    superseded_alerts,
     surplus_messages,
     twice,
 )
@@ -63,6 +64,7 @@ def status_document(status: Status) -> Document:
         body=tuple(block for target in status.targets for block in _target(target)),
         summary=(
             *alerts((*surplus_messages(status.plan), *_doubts(status)), "Warning"),
+            *superseded_alerts(status.plan.superseded),
             *(Paragraph(text, Tone.WARNING) for target in status.targets for text in _differing(target, status.now)),
         ),
         next=Commands(tuple(_next(status))) if any(_next(status)) else None,
@@ -175,17 +177,18 @@ def removals_document(removals: Sequence[Removals], surplus: Iterable[Message] =
     """Return the document of what each operator is to remove, to keep, and to say; and surplus codes not asked for."""
     awaited = sum(len(target.awaiting) for target in removals)
     kept = sum(len(target.restored) + len(target.cancelled) for target in removals)
-    unknown = sum(len(target.unknown) for target in removals)
+    unknown = [attempt for target in removals for attempt in target.unknown if attempt.blocks]
+    superseded = [attempt for target in removals for attempt in target.unknown if not attempt.blocks]
     words = [
         f"{counted(awaited, 'removal')} awaited" if awaited else "",
         f"{counted(kept, 'subscription')} to keep" if kept else "",
-        counted(unknown, "unresolved create") if unknown else "",
+        counted(len(unknown), "unresolved create") if unknown else "",
     ]
     return Document(
         "removals",
         f"{listed(filter(None, words))}." if any(words) else "Nothing awaits removal.",
         Tone.WARNING if any(words) else Tone.ADDED,
-        alerts=alerts((unresolved_message(attempt) for target in removals for attempt in target.unknown), "Warning"),
+        alerts=(*alerts(map(unresolved_message, unknown), "Warning"), *superseded_alerts(superseded)),
         body=tuple(block for target in removals for block in _letter_to(target)),
         summary=alerts(surplus, "Warning"),
     )

@@ -9,10 +9,13 @@ from reconciler.model.desired import Overlap, Unknown
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Action, Applied, Block, Verdict
 from reconciler.model.record import Status
+from reconciler.planning.status import removals
 from reconciler.planning.subscription import RETRIES
+from reconciler.reports import html, markdown
 from reconciler.reports.apply import apply_document
 from reconciler.reports.json import status_json
-from reconciler.reports.status import status_document
+from reconciler.reports.plan import plan_document
+from reconciler.reports.status import removals_document, status_document
 from reconciler.reports.terminal import render
 from reconciler.values import stamp
 
@@ -200,3 +203,29 @@ def test_last_retry_is_resolved_by_a_person() -> None:
     assert ["reconciler state resolve", "reconciler state resolve", "reconciler state observe"] == [
         " ".join(command.split()[:3]) for command in commands(scene.change())
     ]
+
+
+def test_sent_again_is_not_forgotten(scene: Scene) -> None:
+    """It blocks nothing and counts for nothing, but plan, apply, status and the message to the operator name it."""
+    (lost,) = scene.attempts
+    scene.apply()
+    planned, listed = scene.plan(), removals_document(removals(scene.status()))
+    applied = apply_document(Applied((), Verdict.DONE, left=planned))
+    for document in (plan_document(planned), applied, status_document(scene.status()), listed):
+        for form in (render, markdown.render, html.render):
+            said = form(document)
+            assert 1 == said.count("may exist too; a notification at its URL shows it (state observe FILE)")
+            assert lost.id in said
+            assert "by other means" not in said
+            assert "state resolve" not in said
+        assert document is listed or document.title == "No changes. 1 subscription matches the configuration."
+    assert "Nothing awaits removal." == listed.title
+    scene.resolve(lost.id, created=False)
+    assert lost.id not in render(plan_document(scene.plan()))
+
+
+def test_superseded_of_what_is_not_selected(scene: Scene) -> None:
+    """A selection leaves it out."""
+    scene.want("loans", "ONB10003", OWN)
+    scene.apply()
+    assert [1, 0] == [len(scene.plan(f"*/*/{name}").superseded) for name in ("offers", "loans")]
