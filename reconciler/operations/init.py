@@ -168,7 +168,7 @@ def _workflow(directory: Path, environments: Sequence[str], state: str) -> dict[
     if top and Path(top).resolve() != directory.resolve():
         what = f"GitHub reads workflows at the top of the repository only, which is {top}"
         raise SettingsError(Message("not-repository-top", what, "--github", (Step("run this command there"),)))
-    if "://" not in state and not state.startswith(("git:", "git+")):
+    if not re.match("(git:|git[+]|(?!file:)[a-z0-9]+://)", state):
         what = "a runner's disk is lost with the job, so the workflow needs the record elsewhere"
         step = Step(f"set `state:` in config/, or use --state, for example {BRANCH}")
         raise SettingsError(Message("record-on-runner", what, "--github", (step,)))

@@ -172,6 +172,7 @@ def test_what_is_in_the_way_is_refused(tmp_path: Path) -> None:
         (Choices(state="s3"), "place-is-kind"),
         (Choices(state="postgresql://me:hunter2@db.test/x"), "state-password"),
         (Choices(state="state.jsonl", github=True), "record-on-runner"),
+        (Choices(state="file:///var/lib/state.jsonl", github=True), "record-on-runner"),
     ],
 )
 def test_unusable_choices_are_refused(tmp_path: Path, choices: Choices, name: str) -> None:
