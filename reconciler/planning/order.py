@@ -27,8 +27,9 @@ _MOVED = Message("codes-move", "its event codes move to another subscription")
 
 def ordered(changes: Sequence[Change], routes: Routes, selection: Selection) -> list[Change]:
     """Return the selected changes, sorted, with their dependencies and the reasons that follow from them."""
-    takers = _takers(changes, routes)
-    stuck = {change.address for change in changes if change.block not in (None, Block.WAITS)}
+    # No removal of this plan lets these go on; a `replace: wait`, which one does, has its reasons later.
+    stuck = {found.address for found in changes if found.block and (found.block is not Block.WAITS or found.reasons)}
+    takers = _takers(changes, stuck, routes)
     pairs = _exchanged(changes, routes) if len(changes) > 1 else {}
     selected = [
         _warned(part, pairs) if pairs else part
@@ -50,12 +51,11 @@ def ordered(changes: Sequence[Change], routes: Routes, selection: Selection) -> 
 _REMOVING = (Action.REMOVE, Action.REPLACE)
 
 
-def _takers(changes: Sequence[Change], routes: Routes) -> dict[tuple[str, str], set[Address]]:
+def _takers(changes: Sequence[Change], stuck: set[Address], routes: Routes) -> dict[tuple[str, str], set[Address]]:
     """Return the addresses that create each code on each service, including those that are blocked."""
     takers: dict[tuple[str, str], set[Address]] = {}
     for change in changes:
-        is_stuck = change.block not in (None, Block.WAITS)
-        taken = change.after if is_stuck else change.request
+        taken = change.after if change.block and change.address in stuck else change.request
         for code in taken.codes if taken else ():
             takers.setdefault((routes.services[change.address.target], code), set()).add(change.address)
     return takers

@@ -311,3 +311,16 @@ def test_undeclared_target(scene: Scene) -> None:
     assert ([], (scene.attempt(held),)) == (scene.changes(), scene.plan().undeclared)
     assert ((), (scene.attempt(held),)) == (scene.plan("europe/*").undeclared, scene.plan("usa/*").undeclared)
     assert address_of("usa/staging/offers") == scene.plan().undeclared[0].address
+
+
+def test_removal_of_what_another_address_waits_for(scene: Scene) -> None:
+    """A person has requested the removal of what b desires: what else delivers it stays until that is settled."""
+    scene.want("b", "ONB10001", hooks("one"))
+    leaving = scene.hold("b", "ONB10001", hooks("one"))
+    scene.request(leaving)
+    scene.hold("a", "ONB10001", hooks("two"))
+    assert [("a", Block.DEPENDS), ("b", Block.WAITS)] == [
+        (found.address.name, found.block) for found in scene.changes()
+    ]
+    scene.confirm(leaving)
+    assert [("a", Action.REMOVE), ("b", Action.CREATE)] == actions(scene.changes())
