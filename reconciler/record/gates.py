@@ -137,7 +137,7 @@ def _same_services(rebounds: Iterable[Rebound], urls: Mapping[str, set[str]]) ->
     return {key: min(united) for key, united in classes.items()}
 
 
-_ACCEPT = Step("if it is lost for good, run", ("reconciler", "state", "accept-loss"))
+LOST_FOR_GOOD = Step("if it is lost for good, run", ("reconciler", "state", "accept-loss"))
 
 
 def obstacle_messages(record: Record, standing: Standing, expected: str = "") -> tuple[Message, ...]:
@@ -182,16 +182,16 @@ def _message(obstacle: Obstacle, record: Record, standing: Standing, expected: s
             recover = ("reconciler", "state", "recover", "FILE")
             in_use = (step(f"if the record is in use at {other}, set `state: {other}`") for other in standing.elsewhere)
             merge = step("restore the record, or merge a copy or a backup with", *recover)
-            steps = (*copies, *in_use, merge, _ACCEPT)
+            steps = (*copies, *in_use, merge, LOST_FOR_GOOD)
         case Obstacle.SECOND_MISSING:
             what = "the branch with the head of the record (BRANCH-head) is missing"
-            steps = (step("restore it"), _ACCEPT)
+            steps = (step("restore it"), LOST_FOR_GOOD)
         case Obstacle.LOSS_OPEN:
             causes = ", ".join(f"{loss.id} ({loss.cause}, since {loss.at})" for loss in record.open_losses)
             what = f"the record may be incomplete; nothing is created while a loss is open: {causes}"
             steps = copies or (
                 step("record what exists, with", "reconciler", "state", "import", "ADDRESS"),
-                step("when nothing is missing, run", "reconciler", "state", "complete", *_named(record)),
+                step("when nothing is missing, run", "reconciler", "state", "complete", *loss_options(record)),
             )
     return Message(obstacle.value, what, standing.place, steps)
 
@@ -210,6 +210,6 @@ def settling(attempt: Attempt, now: float = 0.0) -> tuple[Step, ...]:
     )
 
 
-def _named(record: Record) -> tuple[str, ...]:
+def loss_options(record: Record) -> tuple[str, ...]:
     """Return the options that name the open losses: a command pasted late must not end a later loss."""
     return tuple(word for loss in record.open_losses for word in ("--loss", loss.id))

@@ -19,7 +19,7 @@ from reconciler.record.chain import missing
 from reconciler.record.descriptions import describe, subjects
 from reconciler.record.facts import Begun, Completed, LossOpened, Rebound, SecretSet
 from reconciler.record.fold import fold
-from reconciler.record.gates import Obstacle, obstacle_messages
+from reconciler.record.gates import LOST_FOR_GOOD, Obstacle, loss_options, obstacle_messages
 from reconciler.record.import_row import import_
 from reconciler.record.statements import UNGATED, Draft
 from reconciler.values import stamp
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 IN_FLIGHT_AFTER_LOSS = 60 + 300 + 15
 """Seconds for which a call from before an accepted loss may be in flight: send window, largest timeout, margin."""
-
-_ACCEPT = step("if it is lost for good, run", "reconciler", "state", "accept-loss")
 
 
 def draft(statement: Statement, case: Case) -> Draft:
@@ -55,8 +53,9 @@ def _begin(statement: statements.Begin, case: Case) -> Draft:
     if case.record is not None:
         what = f"there is a record already, {case.record.id}"
         see = step("to see it, run", "reconciler", "state", "show")
-        named = (word for loss in case.record.open_losses for word in ("--loss", loss.id))
-        end = step("when nothing is missing from it, run", "reconciler", "state", "complete", *named)
+        end = step(
+            "when nothing is missing from it, run", "reconciler", "state", "complete", *loss_options(case.record)
+        )
         raise Refused(Message("record-exists", what, place, (see, *([end] if case.record.open_losses else []))))
     known = []
     if case.expected:
@@ -81,7 +80,7 @@ def _begin(statement: statements.Begin, case: Case) -> Draft:
 
 
 def _ways_back(place: str) -> tuple[Step, ...]:
-    return (step(f"use it: set `state: {place}`, or restore it there"), _ACCEPT)
+    return (step(f"use it: set `state: {place}`, or restore it there"), LOST_FOR_GOOD)
 
 
 def _accept_loss(case: Case) -> Draft:
