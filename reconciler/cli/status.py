@@ -20,7 +20,7 @@ from reconciler.reports.status import parity_document, status_document
 
 if TYPE_CHECKING:
     from reconciler.cli.invocation import Invocation
-    from reconciler.model.status import Status
+    from reconciler.model.status import ProjectStatus
     from reconciler.operations.project import Project
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
@@ -40,7 +40,7 @@ def status(invocation: Invocation, patterns: tuple[str, ...], form: str, detaile
     return code_of(verdict_of_status(known)) if detailed_exitcode else 0
 
 
-def status_of(project: Project, patterns: tuple[str, ...], *, current: bool = False) -> Status:
+def status_of(project: Project, patterns: tuple[str, ...], *, current: bool = False) -> ProjectStatus:
     """Return the status of the selected targets, with the plan that is left for them. Raises ReconcilerError.
 
     With `current`, raises Refused if the first gate is closed.

@@ -6,13 +6,12 @@ Each stage adds what it finds to one `Mistakes` and continues with the rest, so 
 2. `nodes` turns the parser's events into a tree of mappings, lists and text. It refuses aliases, anchors, tags
    and duplicate keys, and keeps the position of every node.
 3. `credentials` covers secrets in the text of a file, before it is parsed, and removes what is called like one.
-4. `sections` merges the top-level keys of all files: targets, patterns with their subscriptions, and the rest, which
-   may occur only once.
+4. `sections` merges the top-level keys of all files: targets, patterns with their subscriptions, and `state`,
+   `record`, `recipients`, `verification` and `parity`, which may occur only once.
 5. `targets` reads the declarations; variables of the environment override their addresses.
 6. `patches` reads the fields that each pattern sets. `merging` merges them for each target from the general pattern
-   to the specific one, substitutes variables and checks the URL (`urls`).
-7. `overlaps` finds event codes that two subscriptions of one service have in common.
-8. `single` reads the sections that occur once: `state`, `record`, `recipients`, `verification`, `parity`.
+   to the specific one, substitutes variables, checks the URL (`urls`), and refuses event codes that two subscriptions
+   of one service have in common.
 
 `fields` is the table of all keys. `reading` checks a node against a row of it, and `schema` makes a JSON Schema of it.
 `loading` calls the stages.

@@ -52,6 +52,9 @@ RESERVED: Final = ("attempt", "environment", "name", "region")
 VARIABLE: Final = "[a-z][a-z0-9_]*"
 """The name of a variable, as a regular expression."""
 
+FAMILIES: Final = ("LOA", "ONB")
+"""What event codes begin with, as far as is documented; others get a warning."""
+
 _HOST = r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])"
 _LOOPBACK = r"(([A-Za-z0-9_-]+\.)*[Ll][Oo][Cc][Aa][Ll][Hh][Oo][Ss][Tt]|127\.[0-9.]+|\[[0-9A-Fa-f:.]+\])"
 _SERVER = rf"([Hh][Tt][Tt][Pp][Ss]://{_HOST}|[Hh][Tt][Tt][Pp]://{_LOOPBACK})(:[0-9]{{1,5}})?"

@@ -8,12 +8,12 @@ from typing import Final, Generic, TypeVar
 from msgspec import Struct
 
 from reconciler.desired import reading, urls
-from reconciler.desired.fields import CODE, EVENT_CODES, SUBSCRIPTION, VARIABLE, WEBHOOK_URL
+from reconciler.desired.fields import CODE, EVENT_CODES, FAMILIES, SUBSCRIPTION, VARIABLE, WEBHOOK_URL
 from reconciler.desired.mistakes import Mistakes, place, shown
 from reconciler.desired.nodes import ListNode, MapNode, Member, Node, Scalar
 from reconciler.model.url import ATTEMPT
 
-_FAMILIAR = re.compile("(?:LOA|ONB)[0-9]{5}")
+_FAMILIAR = re.compile(f"(?:{'|'.join(FAMILIES)})[0-9]{{5}}")
 _Value = TypeVar("_Value", str, tuple[str, ...])
 
 _KEYS: Final = SUBSCRIPTION.known
@@ -115,6 +115,6 @@ def _odd_codes(node: Node, items: list[Node], mistakes: Mistakes) -> Given[tuple
             what = f"duplicate event code {code}: already listed at {place(codes[code])}"
             mistakes.add("duplicate-code", item, what, "remove one of them")
         elif not _FAMILIAR.fullmatch(code):
-            what = f"event code {code} is not in a documented family (LOA, ONB)"
+            what = f"event code {code} is not in a documented family ({', '.join(FAMILIES)})"
             mistakes.warn("unfamiliar-code", item, what, "check for a typo")
     return Given(tuple(sorted(codes)), node, 0 < len(codes) == len(items))

@@ -48,16 +48,16 @@ class Attempt(Struct, frozen=True, gc=False):
     """One create call (or an imported subscription) and what is known about it.
 
     `codes` are those that it delivers as far as anyone knows, sorted; `url` is the URL as sent, `template` the same
-    with `{attempt}` in it, if it has one. `since` and `by` are of its first fact, `at` of its last. `send_by` and
-    `settled_by` are epoch seconds, 0 for what was imported. `requests` are the ids of the requests for its removal that
-    are not cancelled, `requested_codes` their codes, `requested` when the last was made; `by_plan`: a plan made them
-    all, so a plan may take them back. `cancelled` is when the last cancelled request was cancelled, "" if none was.
-    `exists`, `absent` and `removed` are people's words, `confirmations` the ids of the last kind; `beside` are attempts
-    with routes of its own that it is none of, someone says. `received` is when a notification arrived last at its own
-    URL, which proves it: only of one with `{attempt}`. `revived`: that was after a removal of what was received had
-    been confirmed. `supersedes` are the unknown attempts that it was sent in place of, `superseded_by` those sent in
-    place of it that exist or may, or in whose place such a one was sent, and those that it was sent in place of, if
-    they turned out to deliver what it is for; `retries` counts how many retries led to it.
+    with `{attempt}` in it, if it has one. `since` and `by` are of its first fact, `at` of its last, without renames and
+    notifications. `send_by` and `settled_by` are epoch seconds, 0 for what was imported. `requests` are the ids of the
+    requests for its removal that are not cancelled, `requested_codes` their codes, `requested` when the last was made;
+    `by_plan`: a plan made them all, so a plan may take them back. `cancelled` is when the last cancelled request was
+    cancelled, "" if none was. `exists`, `absent` and `removed` are people's words, `confirmations` the ids of the last
+    kind; `beside` are attempts with routes of its own that it is none of, someone says. `received` is when a
+    notification arrived last at its own URL, which proves it: only of one with `{attempt}`. `revived`: that was after a
+    removal of what was received had been confirmed. `supersedes` are the unknown attempts that it was sent in place of,
+    `superseded_by` those sent in place of it that exist or may, or in whose place such a one was sent, and those that
+    it was sent in place of, if they turned out to deliver what it is for; `retries` counts how many retries led to it.
     `other_addresses` are those that a rival rename gives it. `responses` and `secrets` are sealed texts or names of
     private files, `fields` what of the response is in the clear.
     """

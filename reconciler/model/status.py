@@ -63,7 +63,7 @@ class TargetStatus(Struct, frozen=True):
     cancelled: tuple[Attempt, ...] = ()
 
 
-class Status(Struct, frozen=True):
+class ProjectStatus(Struct, frozen=True):
     """The status of the selected targets as of `now` (epoch seconds), with the plan that is left for them."""
 
     now: float

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import time
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,17 +14,16 @@ from msgspec.structs import replace
 
 from reconciler.applying.driver import Inbox
 from reconciler.applying.run import Limits, Ports, carry_out
-from reconciler.errors import Message, ReconcilerError, Refused, SettingsError, Step
+from reconciler.errors import INTERRUPTING, Message, ReconcilerError, Refused, SettingsError, Step
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import SENDS, Done
 from reconciler.operations.failpoints import VARIABLE, Failpoints
-from reconciler.operations.interrupts import interrupts
 from reconciler.operations.plan import plaintext_refusal, replan
 from reconciler.operations.recovery_file import save
 from reconciler.service.clock import now
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from reconciler.applying.protocol import Run
     from reconciler.model.address import TargetName
@@ -163,3 +164,26 @@ def _callers(project: Project, planned: Planned) -> tuple[Responses | None, Mapp
     if problems:
         raise SettingsError(*problems)
     return responses, callers
+
+
+@contextmanager
+def interrupts(ask: Callable[[], None]) -> Iterator[list[int]]:
+    """Call `ask` for each interrupting signal inside the block; yield the list of signal numbers received.
+
+    `ask` may run between any two steps of the main thread, so it may only set a flag or put to a SimpleQueue.
+    """
+    caught: list[int] = []
+
+    def catch(number: int, _frame: object) -> None:
+        ask()
+        caught.append(number)
+
+    before = {number: signal.getsignal(number) for number in INTERRUPTING}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:  # as in the background of a shell without job control, or under nohup
+            signal.signal(number, catch)
+    try:
+        yield caught
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

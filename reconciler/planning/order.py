@@ -89,10 +89,12 @@ def _after_takers(
     elsewhere = [taker for taker in taking if taker in stuck]
     unselected = [taker for taker in taking if not selection.has(taker) and taker not in stuck]
     if own or elsewhere or unselected:
-        why = (*removal.reasons, *reasons.depends(elsewhere, unselected))
-        yield replace(removal, action=Action.BLOCKED, block=Block.DEPENDS, concerns=(), reasons=why, warnings=())
+        removal = replace(removal, action=Action.BLOCKED, block=Block.DEPENDS, concerns=(), warnings=())
+        taking = [*elsewhere, *unselected, *([change.address] if own else ())]
+        why = reasons.depends(elsewhere, unselected)
     else:
-        yield replace(removal, depends_on=tuple(taking), reasons=(*removal.reasons, reasons.after(taking)))
+        why = (reasons.after(taking),)
+    yield replace(removal, depends_on=tuple(taking), reasons=(*removal.reasons, *why))
 
 
 def _one_block(changes: Iterable[Change]) -> list[Change]:

@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING
 
 from reconciler.model.address import Selection
 from reconciler.model.plan import Action, Verdict
-from reconciler.model.record import Status as Stage
-from reconciler.model.status import AwaitingRemoval, Evidence, ObservedAttempt, Proof, Removals, Status, TargetStatus
+from reconciler.model.record import Status
+from reconciler.model.status import (
+    AwaitingRemoval,
+    Evidence,
+    ObservedAttempt,
+    ProjectStatus,
+    Proof,
+    Removals,
+    TargetStatus,
+)
 from reconciler.model.url import normal_url
 from reconciler.planning.evidence import received
 from reconciler.planning.excess import duplicates_by_target, excess
@@ -30,7 +38,7 @@ DOUBTED_FOR = timedelta(days=14)
 """How long the operator may still act on a removal request that was cancelled."""
 
 
-def status(desired: Desired, record: Record, plan: Plan, now: float) -> Status:
+def status(desired: Desired, record: Record, plan: Plan, now: float) -> ProjectStatus:
     """Return the status at `now` (epoch seconds) of every target that the plan selects, declared or not.
 
     A target that is not declared is listed if it has something in force or unresolved.
@@ -42,14 +50,14 @@ def status(desired: Desired, record: Record, plan: Plan, now: float) -> Status:
     by_target: dict[TargetName, list[Attempt]] = {name: [] for name in plan.targets}
     for address in record.addresses:
         for attempt in record.at_address(address):
-            if attempt.status is not Stage.GONE and selection.has(attempt.address):
+            if attempt.status is not Status.GONE and selection.has(attempt.address):
                 by_target.setdefault(attempt.address.target, []).append(attempt)
     targets = tuple(
         _target_status(name, by_target[name], desired, record, plan, now, twice, recorded)
         for name in sorted(by_target)
         if name in desired.targets or by_target[name]
     )
-    return Status(now, targets, plan, record.open_losses)
+    return ProjectStatus(now, targets, plan, record.open_losses)
 
 
 def _target_status(
@@ -68,7 +76,7 @@ def _target_status(
         name,
         tuple(_observed(attempt, desired, record, silent) for attempt in attempts),
         declared=planned is not None,
-        awaiting_removal=tuple(attempt for attempt in attempts if attempt.status is Stage.AWAITING_REMOVAL),
+        awaiting_removal=tuple(attempt for attempt in attempts if attempt.status is Status.AWAITING_REMOVAL),
         surplus=planned.surplus if planned else (),
         duplicates=tuple(twice.get(name, ())),
         recorded_twice=tuple(recorded.get(name, ())),
@@ -89,7 +97,7 @@ def _observed(attempt: Attempt, desired: Desired, record: Record, silent: str) -
 
 def _superseded(attempt: Attempt, desired: Desired, record: Record) -> tuple[str, ...]:
     """Return the earlier attempts that were given up and whose desired codes are all live without them."""
-    if attempt.status is not Stage.LIVE:
+    if attempt.status is not Status.LIVE:
         return ()
     others = record.at_address(attempt.address)
     earlier = others[: others.index(attempt)]
@@ -109,7 +117,7 @@ def _is_replaced(attempt: Attempt, desired: Desired, record: Record) -> bool:
         any(
             code in other.codes
             for other in record.at_address(address)
-            if other.status is Stage.LIVE
+            if other.status is Status.LIVE
             and (not other.given_up or (other.since, other.id) > (attempt.since, attempt.id))
         )
         for address, code in wanted
@@ -118,7 +126,7 @@ def _is_replaced(attempt: Attempt, desired: Desired, record: Record) -> bool:
 
 def _is_doubtful(attempt: Attempt, record: Record, since: str) -> bool:
     """True if a request to remove it was cancelled after `since`, and no notification has arrived after that."""
-    if attempt.status is not Stage.LIVE or not attempt.cancelled or attempt.cancelled < since:
+    if attempt.status is not Status.LIVE or not attempt.cancelled or attempt.cancelled < since:
         return False
     return all(last <= attempt.cancelled for _, last in received(record, attempt).values())
 
@@ -135,12 +143,12 @@ def verdict_of_plan(plan: Plan, now: float, *, in_flight: Verdict = Verdict.UNRE
     verdicts = {in_flight if attempt.in_flight(now) else Verdict.UNRESOLVED for attempt in unresolved}
     if Verdict.UNRESOLVED in verdicts:
         return Verdict.UNRESOLVED
-    unmanaged = any(attempt.status is Stage.LIVE for attempt in plan.undeclared)
+    unmanaged = any(attempt.status is Status.LIVE for attempt in plan.undeclared)
     differs = plan.changes or plan.gates or unmanaged or verdicts or any(map(_differs, plan.targets.values()))
     return Verdict.CHANGES if differs else Verdict.DONE
 
 
-def verdict_of_status(status: Status) -> Verdict:
+def verdict_of_status(status: ProjectStatus) -> Verdict:
     """Return the verdict of `verdict_of_plan` on what is left; a create in flight counts as a change."""
     return verdict_of_plan(status.plan, status.now, in_flight=Verdict.CHANGES)
 
@@ -149,7 +157,7 @@ def _differs(target: TargetPlan) -> bool:
     return bool(target.surplus or target.duplicates or target.foreign)
 
 
-def removals(status: Status) -> list[Removals]:
+def removals(status: ProjectStatus) -> list[Removals]:
     """Return the news for the operator of each target in a status; targets without news are left out."""
     restored = {
         attempt for change in status.plan.changes if change.action is Action.RESTORE for attempt in change.concerns
@@ -173,7 +181,7 @@ def _removals(target: TargetStatus, restored: set[str], at: str, now: float) -> 
 
 def _awaiting(attempt: Attempt, attempts: list[Attempt]) -> AwaitingRemoval:
     codes, url = set(attempt.requested_codes), normal_url(attempt.url)
-    staying = (other for other in attempts if other.status is Stage.LIVE and other.id != attempt.id)
+    staying = (other for other in attempts if other.status is Status.LIVE and other.id != attempt.id)
     return AwaitingRemoval(
         attempt,
         attempt.requested_codes,

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from reconciler.errors import Message
     from reconciler.model.plan import Applied, Change, Duplicate, Finding, Plan, Request, Surplus
     from reconciler.model.record import Attempt
-    from reconciler.model.status import Pairs, Removals, TargetStatus
-    from reconciler.model.status import Status as TargetsStatus
+    from reconciler.model.status import Pairs, ProjectStatus, Removals, TargetStatus
 
 FORMAT = "2.0"
 
@@ -135,7 +134,7 @@ def validation_json(mistakes: Sequence[Message], warnings: Sequence[Message]) ->
     return {"format_version": FORMAT, "valid": not mistakes, "mistakes": mistakes, "warnings": warnings}
 
 
-def status_json(status: TargetsStatus) -> Json:
+def status_json(status: ProjectStatus) -> Json:
     """Return the document of a status: per address the live attempt, those that it supersedes, and all the others."""
     return {
         "format_version": FORMAT,

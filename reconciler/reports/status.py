@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Message, step
-from reconciler.model.record import Status as AttemptStatus
+from reconciler.model.record import Status
 from reconciler.model.status import Proof, View
 from reconciler.reports import document as doc
 from reconciler.reports.apply import unresolved_message
@@ -41,7 +41,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from reconciler.model.record import Attempt
-    from reconciler.model.status import Difference, ObservedAttempt, Pairs, Parity, Removals, Side, Status, TargetStatus
+    from reconciler.model.status import (
+        Difference,
+        ObservedAttempt,
+        Pairs,
+        Parity,
+        ProjectStatus,
+        Removals,
+        Side,
+        TargetStatus,
+    )
     from reconciler.reports.document import Block
     from reconciler.reports.plan import Cells
 
@@ -49,7 +58,7 @@ if TYPE_CHECKING:
 _HEAD = ("address", "status", "codes", "URL", "attempt")
 
 
-def status_document(status: Status) -> Document:
+def status_document(status: ProjectStatus) -> Document:
     """Return the document of what is in force, and of what waits for a person."""
     return Document(
         "status",
@@ -72,18 +81,18 @@ def status_document(status: Status) -> Document:
     )
 
 
-def unresolved_of(status: Status) -> list[Attempt]:
+def unresolved_of(status: ProjectStatus) -> list[Attempt]:
     """Return the attempts with an unknown outcome, those not superseded."""
     every = (observed.attempt for target in status.targets for observed in target.attempts)
     return [attempt for attempt in every if attempt.blocks]
 
 
-def _is_settled(status: Status) -> bool:
+def _is_settled(status: ProjectStatus) -> bool:
     recorded_twice = any(target.recorded_twice or target.revived for target in status.targets)
     return settled(status.plan) and not (unresolved_of(status) or recorded_twice)
 
 
-def _verdict(status: Status) -> str:
+def _verdict(status: ProjectStatus) -> str:
     if _is_settled(status):
         matching = counted(status.plan.unchanged, "subscription matches", "subscriptions match")
         return f"No changes. {matching} the configuration."
@@ -99,7 +108,7 @@ def _verdict(status: Status) -> str:
     return f"{counted(in_force, 'subscription')} in force.{rest}"
 
 
-def _next(status: Status) -> Iterator[Todo]:
+def _next(status: ProjectStatus) -> Iterator[Todo]:
     options = selected(status.plan)
     if status.plan.changes:
         yield Todo("To see the changes, run", (("reconciler", "plan", *options),))
@@ -107,13 +116,13 @@ def _next(status: Status) -> Iterator[Todo]:
         yield Todo("To see the message to the operator, run", (("reconciler", "removal", "list", *options),))
 
 
-def _unsettled(status: Status) -> Iterator[Message]:
+def _unsettled(status: ProjectStatus) -> Iterator[Message]:
     """Yield what is unresolved and blocks no change, so that no reason of the plan says it."""
     blocking = {attempt.id for change in status.plan.changes for attempt in change.blocking}
     yield from (unresolved_message(a, status.plan) for a in unresolved_of(status) if a.id not in blocking)
 
 
-def _doubts(status: Status) -> Iterator[Message]:
+def _doubts(status: ProjectStatus) -> Iterator[Message]:
     for target in status.targets:
         for attempt in target.revived:
             what = f"delivered at {attempt.received}, after its confirmed removal: it is in force again"
@@ -143,7 +152,7 @@ def _target(target: TargetStatus) -> Iterator[Block]:
     if not target.attempts:
         yield Paragraph("Nothing is in force.", Tone.FAINT)
         return
-    tones = {AttemptStatus.LIVE: Tone.PLAIN, AttemptStatus.AWAITING_REMOVAL: Tone.WARNING}
+    tones = {Status.LIVE: Tone.PLAIN, Status.AWAITING_REMOVAL: Tone.WARNING}
     shown = tuple(tones.get(observed.attempt.status, Tone.ERROR) for observed in target.attempts)
     yield Table(_HEAD, tuple(map(_row, target.attempts)), shown)
 
@@ -161,7 +170,7 @@ def _codes(observed: ObservedAttempt) -> str:
     return f"{codes}: {', '.join(words)}" if words else codes
 
 
-def _matrix(status: Status) -> Table:
+def _matrix(status: ProjectStatus) -> Table:
     """Return a table of the state of each event code of each subscription, by target."""
     cells: Cells = {}
     for target in status.targets:

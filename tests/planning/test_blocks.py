@@ -322,5 +322,6 @@ def test_removal_of_what_another_address_waits_for(scene: Scene) -> None:
     assert [("a", Block.DEPENDS), ("b", Block.WAITS)] == [
         (found.address.name, found.block) for found in scene.changes()
     ]
+    assert {address_of("a"), address_of("b")} == scene.plan().patient
     scene.confirm(leaving)
     assert [("a", Action.REMOVE), ("b", Action.CREATE)] == actions(scene.changes())

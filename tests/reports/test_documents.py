@@ -18,6 +18,7 @@ from reconciler.model.status import (
     ObservedAttempt,
     Pairs,
     Parity,
+    ProjectStatus,
     Proof,
     Removals,
     Side,
@@ -25,7 +26,6 @@ from reconciler.model.status import (
     Unpaired,
     View,
 )
-from reconciler.model.status import Status as TargetsStatus
 from reconciler.reports import terminal
 from reconciler.reports.apply import apply_document
 from reconciler.reports.doctor import doctor_document, validation_document
@@ -46,10 +46,10 @@ def result(outcome: Done, address: str = OFFERS, **values: object) -> Result:
     return Result(Address(address), Action.CREATE, outcome, **values)  # type: ignore[arg-type]
 
 
-def status_of(*attempts: ObservedAttempt, **values: object) -> TargetsStatus:
+def status_of(*attempts: ObservedAttempt, **values: object) -> ProjectStatus:
     """Return the status of `europe/staging`."""
     made = values.pop("plan", plan(unchanged=len(attempts)))
-    return TargetsStatus(NOW, (TargetStatus(STAGING, attempts, **values),), made)  # type: ignore[arg-type]
+    return ProjectStatus(NOW, (TargetStatus(STAGING, attempts, **values),), made)  # type: ignore[arg-type]
 
 
 def test_equal_errors_of_an_apply_are_told_once_with_their_addresses() -> None:
@@ -196,7 +196,7 @@ def test_a_status_gives_codes_in_one_line() -> None:
         (status_of(ObservedAttempt(attempt(), {}), recorded_twice=(duplicate(),)), "1 subscription in force."),
     ],
 )
-def test_a_status_never_says_less_than_is_known(known: TargetsStatus, verdict: str) -> None:
+def test_a_status_never_says_less_than_is_known(known: ProjectStatus, verdict: str) -> None:
     """All matches only if nothing differs and nothing is unknown."""
     assert status_document(known).title == verdict
 

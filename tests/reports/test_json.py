@@ -12,8 +12,15 @@ import reconciler
 from reconciler.errors import Message, Place, step
 from reconciler.model.plan import Action, Applied, Done, Finding, Health, Plan, Request, Result, Verdict
 from reconciler.model.record import Status
-from reconciler.model.status import AwaitingRemoval, Evidence, ObservedAttempt, Proof, Removals, TargetStatus
-from reconciler.model.status import Status as TargetsStatus
+from reconciler.model.status import (
+    AwaitingRemoval,
+    Evidence,
+    ObservedAttempt,
+    ProjectStatus,
+    Proof,
+    Removals,
+    TargetStatus,
+)
 from reconciler.reports.apply import removal_letters
 from reconciler.reports.json import (
     applied_json,
@@ -151,7 +158,7 @@ def test_an_apply_has_every_key_of_its_format() -> None:
 def test_a_status_lists_per_address_the_live_attempt_and_those_that_it_supersedes() -> None:
     """An endpoint reads there what it may drop."""
     observed = ObservedAttempt(attempt(), {"ONB10011": Evidence(Proof.PROVEN, AT)}, ("old",))
-    known = TargetsStatus(0.0, (TargetStatus(STAGING, (observed,)),), plan(unchanged=1))
+    known = ProjectStatus(0.0, (TargetStatus(STAGING, (observed,)),), plan(unchanged=1))
     (entry,) = status_json(known)["targets"][STAGING]["addresses"].values()
     assert (entry["live"], entry["supersedes"]) == (ID, ["old"])
     assert entry["attempts"][0]["received"] == {"ONB10011": {"proof": "proven", "last": AT}}

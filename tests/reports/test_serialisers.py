@@ -12,7 +12,7 @@ from support.plan_values import OFFERS, STAGING, change, differs, nasty, plan, p
 
 from reconciler.errors import Message, Step
 from reconciler.model.plan import Action, Applied, Verdict
-from reconciler.model.status import Status, TargetStatus
+from reconciler.model.status import ProjectStatus, TargetStatus
 from reconciler.reports import html, json, markdown, terminal
 from reconciler.reports.apply import apply_document
 from reconciler.reports.document import (
@@ -97,7 +97,7 @@ def test_all_serialisers_say_the_same_changes_counts_and_commands(drawn: Plan) -
 @given(plans(most=0))
 def test_no_document_says_no_changes_where_something_differs(drawn: Plan) -> None:
     """Neither a plan, a status nor an apply does, in any format; where nothing differs, all do."""
-    status = Status(0.0, (TargetStatus(STAGING, ()),), drawn)
+    status = ProjectStatus(0.0, (TargetStatus(STAGING, ()),), drawn)
     for document in (
         plan_document(drawn),
         status_document(status),

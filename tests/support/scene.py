@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from reconciler.model.plan import Change, Plan
     from reconciler.model.record import Attempt, Record
-    from reconciler.model.status import Status
+    from reconciler.model.status import ProjectStatus
 
 EUROPE = TargetName("europe/staging")
 USA = TargetName("usa/staging")
@@ -279,7 +279,7 @@ class Scene:
         (change,) = self.changes(*patterns)
         return change
 
-    def status(self, *patterns: str, now: float | None = None) -> Status:
+    def status(self, *patterns: str, now: float | None = None) -> ProjectStatus:
         """Return the status at a time."""
         now = self.now + FLIGHT if now is None else now
         return status(self.desired, self.record, self.plan(*patterns, now=now), now)
