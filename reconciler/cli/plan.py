@@ -39,7 +39,7 @@ def plan(
     ↺ restore, - remove, » retry, ! blocked.
     """
     from reconciler.operations.plan import make_plan, plaintext_refusal  # noqa: PLC0415 - not for --help
-    from reconciler.planning.status import verdict_of_plan  # noqa: PLC0415 - likewise
+    from reconciler.planning.planner import verdict_of_plan  # noqa: PLC0415 - likewise
     from reconciler.reports.plan import plan_document  # noqa: PLC0415 - likewise
 
     project = invocation.project

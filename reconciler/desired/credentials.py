@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from functools import lru_cache
 from itertools import islice
@@ -71,6 +70,8 @@ def secrets(targets: Iterable[str], lookup: Callable[[str], str | None]) -> dict
 
 def _forms(secret: str) -> set[str]:
     """Return `secret` plain, quoted for YAML, and percent-encoded, in full or as far as URLs require it."""
+    import json  # noqa: PLC0415 - only where a secret is set
+
     escaped = {quote(secret, safe=kept) for kept in ("", "/", "!#$&'()*+,/:;=?@")} | {quote_plus(secret)}
     lower = {re.sub("%[0-9A-F]{2}", lambda escape: escape[0].lower(), form) for form in escaped}
     return {secret, json.dumps(secret)[1:-1], secret.replace("'", "''"), *escaped, *lower}
@@ -109,10 +110,13 @@ def remove(node: Node, mistakes: Mistakes, prefix: str = _ANY_TARGET) -> None:
         mistakes.add(USER_INFO.name, node, "the value " + USER_INFO.what, USER_INFO.remedy)
     elif isinstance(node, MapNode):
         for name, member in [*node.value.items()]:
-            if isinstance(member.value, MapNode):
+            value = member.value
+            if type(value) is MapNode:
                 is_target = "/" in name and TARGET.fullmatch(name)
-                remove(member.value, mistakes, TargetName(name).variable_prefix if is_target else prefix)
-            elif _is_refused(member, mistakes, prefix):
+                remove(value, mistakes, TargetName(name).variable_prefix if is_target else prefix)
+            elif (
+                type(value) is not Scalar or "@" in value.value or _is_credential(name) or name == STATE.name
+            ) and _is_refused(member, mistakes, prefix):
                 del node.value[name]
 
 

@@ -147,9 +147,9 @@ class _Builder(Struct):
         return members
 
     def _items(self, depth: int) -> list[Node]:
-        items, next_event = [], self.next
+        items, node, next_event = [], self.node, self.next
         while type(event := next_event()) is not SequenceEndEvent:
-            items.append(self.node(event, depth))
+            items.append(node(event, depth))
         return items
 
     def _refuse_properties(self, event: ScalarEvent | CollectionStartEvent) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from reconciler.desired.fields import Field, Shape
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 _Value = TypeVar("_Value")
 
 
+_fullmatch: Final = cache(lambda pattern: re.compile(pattern).fullmatch)
 _NO_VALUE: Final = frozenset({"", "~", "null", "Null", "NULL"})
 _KINDS: Final[Mapping[type, tuple[str, str]]] = {
     Scalar: ("text", "write a single value; quote text that begins with { or ["),
@@ -42,7 +44,7 @@ def content(node: Node, kind: type[_Valued[_Value]], name: str, mistakes: Mistak
 
 def is_named(rule: Field, member: Member, mistakes: Mistakes) -> bool:
     """Return True if a key is a name that the NAMES field allows; report it otherwise."""
-    if re.fullmatch(rule.pattern, member.key):
+    if _fullmatch(rule.pattern)(member.key):
         return True
     mistakes.add("invalid-name", member, f"expected {rule.expected}, got {shown(member.key)}", rule.remedy)
     return False

@@ -229,6 +229,22 @@ class Record(Struct, frozen=True, dict=True):
         """
         return self._by_service.get(service, {})
 
+    def received_by(self, attempt: Attempt) -> dict[str, tuple[str, str]]:
+        """Return the codes of an attempt received at its URL since it began, with the first and the last time.
+
+        Codes that another attempt in force delivers there are evidence for that one, not for an unknown attempt.
+        """
+        url, found = normal_url(attempt.url), {}
+        rivals = {} if attempt.in_force or attempt.own_url else self.routes_at(self.service_of(attempt.base_url))
+        for code in attempt.codes:
+            spans = self.received.get((attempt.service, url, code), ())
+            since = [
+                (first if first >= attempt.since else last, last) for first, last in spans if last >= attempt.since
+            ]
+            if since and not any(other.in_force for other in rivals.get((code, normal_url(attempt.template)), ())):
+                found[code] = min(first for first, _ in since), max(last for _, last in since)
+        return found
+
     @cached_property
     def bound_services(self) -> frozenset[str]:
         """The keys, as from `service_of`, of the services that the record's targets are bound to."""

@@ -10,7 +10,6 @@ from msgspec import Struct
 from reconciler.desired.fields import CODE
 from reconciler.desired.urls import fault as url_fault
 from reconciler.errors import HeadMoved, Message, ReconcilerError, Refused, SettingsError, StoreUnavailable, step
-from reconciler.planning.evidence import received
 from reconciler.record import chain
 from reconciler.record.facts import Begun
 from reconciler.record.gates import Standing
@@ -143,7 +142,7 @@ def _case(project: Project, statement: Statement, reading: Reading | None) -> Ca
         second=reading.second if reading else journal.store.read().second,
         continues=isinstance(statement, AcceptLoss) and record is not None and _continues(project, record),
         in_ci=project.in_ci,
-        signs=lambda attempt: tuple(received(record, attempt)) if record else (),
+        signs=lambda attempt: tuple(record.received_by(attempt)) if record else (),
     )
 
 

@@ -77,26 +77,6 @@ def match(desired: Desired, record: Record, sightings: Iterable[Sighting]) -> Ma
     return Matches(tuple(found for found in observed if not _is_known(record, found)), tuple(unexplained))
 
 
-def received(record: Record, attempt: Attempt) -> dict[str, tuple[str, str]]:
-    """Return the codes of an attempt received at its URL since it began, with the first and the last time.
-
-    Codes that another attempt in force delivers there are evidence for that one, not for an unknown attempt.
-    """
-    url = normal_url(attempt.url)
-    spans = {code: record.received.get((attempt.service, url, code), ()) for code in attempt.codes}
-    found: dict[str, tuple[str, str]] = {}
-    for code, known in spans.items():
-        since = [(first if first >= attempt.since else last, last) for first, last in known if last >= attempt.since]
-        if since and (attempt.in_force or attempt.own_url or not _others_in_force(record, attempt, code)):
-            found[code] = min(first for first, _ in since), max(last for _, last in since)
-    return found
-
-
-def _others_in_force(record: Record, attempt: Attempt, code: str) -> bool:
-    routes = record.routes_at(record.service_of(attempt.base_url))
-    return any(other.in_force for other in routes.get((code, normal_url(attempt.template)), ()))
-
-
 def _is_known(record: Record, observed: Observed) -> bool:
     spans = record.received.get((service_key(observed.base_url), normal_url(observed.url), observed.code), ())
     return any(first <= observed.first and observed.last <= last for first, last in spans)

@@ -15,7 +15,6 @@ from reconciler.model.address import Address, TargetName, has_wildcard, matches,
 from reconciler.model.record import Status
 from reconciler.model.status import Difference, Pairs, Parity, Side, Unpaired, View
 from reconciler.planning.blocking import foreign
-from reconciler.planning.evidence import received
 from reconciler.values import stamp
 
 if TYPE_CHECKING:
@@ -105,7 +104,7 @@ def _unproven(record: Record, live: Sequence[Attempt], name: str, wanted: Side, 
     """Return the codes of a live subscription that were not observed by then as one difference, None if all were."""
     first: dict[str, str] = {}
     for attempt in live:
-        for code, (at, _) in received(record, attempt).items():
+        for code, (at, _) in record.received_by(attempt).items():
             first[code] = min(at, first.get(code, at))
     missing = {code: first.get(code, "") for code in wanted.codes if first.get(code, "~") > observed_by}
     seen = Side(tuple(code for code in wanted.codes if code not in missing), wanted.written)

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from reconciler.errors import Message, Refused, SelectionError, Step
 from reconciler.model.address import Address, suggestion
-from reconciler.model.plan import Change, Plan, Request, Surplus, TargetPlan
+from reconciler.model.plan import Change, Plan, Request, Surplus, TargetPlan, Verdict
 from reconciler.model.record import Attempt, Status
 from reconciler.planning.blocking import blocked, foreign, without_commands
 from reconciler.planning.excess import duplicates_by_target, excess, surplus_of
@@ -87,6 +87,24 @@ def plan(
         undeclared=tuple(attempt for attempt in undeclared if selection.has(attempt.address)),
         superseded=tuple(found for found in routes.superseded_attempts if selection.has(found.address)),
     )
+
+
+def verdict_of_plan(plan: Plan, now: float, *, in_flight: Verdict = Verdict.UNRESOLVED) -> Verdict:
+    """Return the verdict of a plan; UNRESOLVED has precedence over CHANGES, CHANGES over DONE.
+
+    UNRESOLVED: a create of a selected address has an unknown outcome or is overdue; one that may be in flight at `now`
+    counts as `in_flight`. CHANGES: there are changes, or what is in force is not what is desired, or that is not known
+    since a gate of the record is closed. A removal that is awaited is no change.
+    """
+    blocking = [attempt for change in plan.changes for attempt in change.blocking if attempt.blocks]
+    unresolved = blocking + [attempt for attempt in plan.undeclared if attempt.blocks]
+    verdicts = {in_flight if attempt.in_flight(now) else Verdict.UNRESOLVED for attempt in unresolved}
+    if Verdict.UNRESOLVED in verdicts:
+        return Verdict.UNRESOLVED
+    unmanaged = any(attempt.status is Status.LIVE for attempt in plan.undeclared)
+    beyond = any(target.surplus or target.duplicates or target.foreign for target in plan.targets.values())
+    differs = plan.changes or plan.gates or unmanaged or verdicts or beyond
+    return Verdict.CHANGES if differs else Verdict.DONE
 
 
 def _target_plans(

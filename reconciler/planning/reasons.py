@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from reconciler.errors import Message, Step, step
 from reconciler.model.record import Status
 from reconciler.model.url import is_sandbox
-from reconciler.planning.evidence import received
 from reconciler.record.gates import settling
 from reconciler.values import stamp
 
@@ -101,7 +100,7 @@ def sent_again_later(attempt: Attempt, after: float, now: float) -> Message:
 def unresolved(attempt: Attempt, record: Record, now: float) -> Message:
     """Return that the outcome of a create is unknown, since when, by whom, and how to resolve it."""
     started = f"create started {attempt.since} by {who(attempt.by)}"
-    steps, seen = settling(attempt, now), received(record, attempt)
+    steps, seen = settling(attempt, now), record.received_by(attempt)
     if seen:
         codes = ", ".join(f"{code} (last {last})" for code, (_, last) in sorted(seen.items()))
         what = f"{started}: outcome unknown, but it probably exists: notifications were received since: {codes}"

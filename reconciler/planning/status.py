@@ -18,8 +18,8 @@ from reconciler.model.status import (
     TargetStatus,
 )
 from reconciler.model.url import normal_url
-from reconciler.planning.evidence import received
 from reconciler.planning.excess import duplicates_by_target, excess
+from reconciler.planning.planner import verdict_of_plan
 from reconciler.values import stamp
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from reconciler.model.address import TargetName
     from reconciler.model.desired import Desired
-    from reconciler.model.plan import Duplicate, Plan, TargetPlan
+    from reconciler.model.plan import Duplicate, Plan
     from reconciler.model.record import Attempt, Record
 
 
@@ -86,7 +86,7 @@ def _target_status(
 
 
 def _observed(attempt: Attempt, desired: Desired, record: Record, silent: str) -> ObservedAttempt:
-    times = received(record, attempt)
+    times = record.received_by(attempt)
     evidence = {}
     for code in attempt.codes:
         _, last = times.get(code, ("", ""))
@@ -128,33 +128,12 @@ def _is_doubtful(attempt: Attempt, record: Record, since: str) -> bool:
     """True if a request to remove it was cancelled after `since`, and no notification has arrived after that."""
     if attempt.status is not Status.LIVE or not attempt.cancelled or attempt.cancelled < since:
         return False
-    return all(last <= attempt.cancelled for _, last in received(record, attempt).values())
-
-
-def verdict_of_plan(plan: Plan, now: float, *, in_flight: Verdict = Verdict.UNRESOLVED) -> Verdict:
-    """Return the verdict of a plan; UNRESOLVED has precedence over CHANGES, CHANGES over DONE.
-
-    UNRESOLVED: a create of a selected address has an unknown outcome or is overdue; one that may be in flight at `now`
-    counts as `in_flight`. CHANGES: there are changes, or what is in force is not what is desired, or that is not known
-    since a gate of the record is closed. A removal that is awaited is no change.
-    """
-    blocking = [attempt for change in plan.changes for attempt in change.blocking if attempt.blocks]
-    unresolved = blocking + [attempt for attempt in plan.undeclared if attempt.blocks]
-    verdicts = {in_flight if attempt.in_flight(now) else Verdict.UNRESOLVED for attempt in unresolved}
-    if Verdict.UNRESOLVED in verdicts:
-        return Verdict.UNRESOLVED
-    unmanaged = any(attempt.status is Status.LIVE for attempt in plan.undeclared)
-    differs = plan.changes or plan.gates or unmanaged or verdicts or any(map(_differs, plan.targets.values()))
-    return Verdict.CHANGES if differs else Verdict.DONE
+    return all(last <= attempt.cancelled for _, last in record.received_by(attempt).values())
 
 
 def verdict_of_status(status: ProjectStatus) -> Verdict:
     """Return the verdict of `verdict_of_plan` on what is left; a create in flight counts as a change."""
     return verdict_of_plan(status.plan, status.now, in_flight=Verdict.CHANGES)
-
-
-def _differs(target: TargetPlan) -> bool:
-    return bool(target.surplus or target.duplicates or target.foreign)
 
 
 def removals(status: ProjectStatus) -> list[Removals]:

@@ -29,6 +29,7 @@ DOORS = {
     "cli.progress": {"rich.console", "rich.progress"},
     "cli.project": {"click.shell_completion"},
     "cli.terminal": {"reconciler"},
+    "desired.credentials": {"json"},
     "desired.mistakes": {"difflib"},
     "model.address": {"difflib"},
     "operations.project": {"getpass", "pwd"},

@@ -7,7 +7,7 @@ from support.scene import EUROPE, SERVICE, USA, Scene, hooks, target
 
 from reconciler.model.record import Status
 from reconciler.model.status import Proof
-from reconciler.planning.evidence import Observed, Sighting, match, received
+from reconciler.planning.evidence import Observed, Sighting, match
 from reconciler.planning.status import DOUBTED_FOR, SILENT_AFTER
 from reconciler.record.facts import Received
 from reconciler.values import stamp
@@ -152,7 +152,7 @@ def test_span_from_before(scene: Scene) -> None:
     scene.tell(
         Received(at=scene.at, base_url=SERVICE, url=EU, code="ONB10011", first="2026-01-01T00:00:00Z", last=scene.at)
     )
-    assert {"ONB10011": (stamp(scene.now - 1),) * 2} == received(scene.record, held)
+    assert {"ONB10011": (stamp(scene.now - 1),) * 2} == scene.record.received_by(held)
 
 
 def test_plan_still_holds(scene: Scene) -> None:

@@ -6,7 +6,8 @@ import pytest
 from support.scene import EUROPE, USA, Scene, hooks, target
 
 from reconciler.model.plan import Verdict
-from reconciler.planning.status import removals, verdict_of_plan, verdict_of_status
+from reconciler.planning.planner import verdict_of_plan
+from reconciler.planning.status import removals, verdict_of_status
 from reconciler.record.gates import Obstacle
 
 
