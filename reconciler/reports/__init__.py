@@ -1,5 +1,5 @@
-"""Reports: values become documents, and documents become terminal text, Markdown or HTML.
+"""Reports: a builder turns values into a document, and a serialiser turns the document into text.
 
-A builder (`plan`, `apply`, `status` and others) decides what is said, once. A serialiser (`terminal`, `markdown`,
-`html`) escapes and lays out, and decides nothing. `json` takes the values themselves.
+A builder (`plan`, `apply`, `status` and others) decides what a report says. A serialiser (`terminal`, `markdown`,
+`html`) escapes and lays out the text, and decides nothing. `json` serialises the values directly.
 """

@@ -1,4 +1,4 @@
-"""The result of an apply, as a document: what needs a person first, then every address, then what to do next."""
+"""Builds the document of an apply: first the problems that need a person, then every result, then the next steps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _WORDS = ("created", "rejected", "not sent", "outcome unknown", "restored", "removal requested", "skipped")
 WORDS = dict(zip(Done, _WORDS, strict=True))
 TONES = {Done.CREATED: Tone.ADDED, Done.RESTORED: Tone.CHANGED, Done.REQUESTED: Tone.REMOVED}
-"""The words for each outcome, in the order in which they are declared, and the tones of those that are no problem."""
+"""WORDS names each outcome, in the order of `Done`. TONES holds the tones of the outcomes that are not errors."""
 _HEAD = ("", "address", "outcome", "status", "attempt")
 
 
@@ -48,12 +48,12 @@ def apply_document(applied: Applied) -> Document:
 
 
 def removal_letters(applied: Applied) -> list[tuple[Attempt, str]]:
-    """Return the request to the operator for each attempt whose removal was requested, on one line."""
+    """Return, as one line of text, the removal request for each attempt whose removal was requested."""
     return [(attempt, one_line(letter([attempt], Purpose.DELETE))) for attempt in applied.removal]
 
 
 def result_row(result: Result) -> str:
-    """Return one result on one line, for progress and logs."""
+    """Return one result as a line for progress output and logs."""
     return " ".join(filter(None, _row(result)[:4]))
 
 
@@ -97,21 +97,21 @@ def _done_elsewhere(applied: Applied) -> list[Result]:
 
 
 def _is_unfinished(applied: Applied) -> bool:
-    """True if some of it was rejected, never sent, or skipped, and is left to do."""
+    """True if part of the plan was rejected, not sent or skipped, and still has to be done."""
     outcomes = Counter(result.outcome for result in applied.results)
     skipped = outcomes[Done.SKIPPED] - len(_done_elsewhere(applied))
     return bool(outcomes[Done.REJECTED] or outcomes[Done.NOT_SENT] or skipped)
 
 
 def _waiting(applied: Applied) -> list[Result]:
-    """Return the results that are blocked by nothing but a removal that is awaited: no failure."""
+    """Return the blocked results that only wait for a requested removal; these are not failures."""
     patient = applied.left.patient if applied.left else ()
     blocked = (result for result in applied.results if result.action is Action.BLOCKED and result.detail)
     return [result for result in blocked if result.outcome is Done.SKIPPED and result.address in patient]
 
 
 def _problems(applied: Applied, waiting: Sequence[Result]) -> Iterator[Message]:
-    """Yield why a change was not carried out, and what to do about each unresolved create."""
+    """Yield the reason for each change that was not carried out, and a message for each unresolved create."""
     said = {message.what for message in applied.messages}
     passed_over = [*_done_elsewhere(applied), *waiting]
     settled_below = {attempt.address for attempt in applied.unresolved}
@@ -127,7 +127,7 @@ def _problems(applied: Applied, waiting: Sequence[Result]) -> Iterator[Message]:
 
 
 def _problem(result: Result, applied: Applied) -> Message:
-    """Return why a change was not carried out, with the ways on that the plan of what is left names."""
+    """Return why a change was not carried out, with the next steps that the remaining plan suggests."""
     left = applied.left.changes if applied.left else ()
     reasons = (reason for change in left if change.address == result.address for reason in change.reasons)
     steps = next((reason.steps for reason in reasons if reason.what == result.detail), ())
@@ -138,9 +138,10 @@ def _problem(result: Result, applied: Applied) -> Message:
 
 
 def unresolved_message(attempt: Attempt, plan: Plan | None = None) -> Message:
-    """Return that an attempt's outcome is unknown, with the two ways to settle it if the plan accepts statements.
+    """Return the message that an attempt's outcome is unknown.
 
-    Of one that an apply sends again by itself it says so instead.
+    It names the two commands that settle the outcome, if the plan accepts statements. If the next apply retries the
+    attempt, the message says so instead.
     """
     if again := _sent_again(attempt, plan):
         return again
@@ -150,7 +151,7 @@ def unresolved_message(attempt: Attempt, plan: Plan | None = None) -> Message:
 
 
 def _sent_again(attempt: Attempt, plan: Plan | None) -> Message | None:
-    """Return the message of an unknown create that an apply sends again, None if a person must settle it."""
+    """Return the message for an unknown create that the next apply retries; None if a person must settle it."""
     for change in plan.changes if plan else ():
         if change.action is Action.RETRY and attempt.id in change.concerns:
             what = "outcome unknown; the next apply sends it again (unknown: retry): nothing to do"

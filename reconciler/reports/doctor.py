@@ -1,4 +1,4 @@
-"""The findings of `doctor` and `validate` as documents: what fails, by cause; with -v what is fine, too."""
+"""Builds the documents of `doctor` and `validate`: failures grouped by cause and, with `-v`, the passed checks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def doctor_document(findings: Sequence[Finding]) -> Document:
-    """Return the document of what `doctor` found; failures of one cause are one."""
+    """Return the document of the findings of `doctor`, with failures of the same cause as one alert."""
     failed, warnings = _of(findings, Health.FAILED), _of(findings, Health.WARNING)
     counts = Counter(finding.health for finding in findings)
     words = [f"{counts[health]} {_WORDS.get(health, health)}" for health in reversed(Health) if counts[health]]
@@ -46,7 +46,10 @@ def _of(findings: Sequence[Finding], health: Health) -> tuple[Alert, ...]:
 def validation_document(
     mistakes: Sequence[Message], warnings: Sequence[Message], subscriptions: int, count: int | None = None
 ) -> Document:
-    """Return the document of `validate`: every mistake, or how much is valid; `count`: of more mistakes than given."""
+    """Return the document of `validate`.
+
+    `count` is the total number of mistakes, if `mistakes` holds only some of them.
+    """
     mistaken = counted(len(mistakes) if count is None else count, "mistake")
     warned = f", {counted(len(warnings), 'warning')}" if warnings else ""
     valid = f"Valid: {counted(subscriptions, 'subscription')}{warned}."

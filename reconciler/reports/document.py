@@ -1,6 +1,6 @@
-"""A report as a document: what is said, before anything decides how it looks.
+"""Defines a document: the content of a report, independent of its format.
 
-Text in it may come from elsewhere: each serialiser escapes all of it.
+Its text may come from other systems, so every serialiser escapes all of it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Tone(StrEnum):
-    """The kind of emphasis. Colour only repeats what a sign or a word says."""
+    """The kind of emphasis. Colour only repeats what a sign or a word already says."""
 
     PLAIN = "plain"
     ADDED = "added"
@@ -31,27 +31,27 @@ class Tone(StrEnum):
 
 
 class Heading(Struct, frozen=True):
-    """The heading of what follows."""
+    """The heading of the blocks that follow."""
 
     text: str
     tone: Tone = Tone.PLAIN
 
 
 class Paragraph(Struct, frozen=True):
-    """One or a few sentences."""
+    """A paragraph of one or more sentences."""
 
     text: str
     tone: Tone = Tone.PLAIN
 
 
 class Facts(Struct, frozen=True):
-    """Names with their values."""
+    """A list of names and their values."""
 
     rows: tuple[tuple[str, str], ...]
 
 
 class Table(Struct, frozen=True):
-    """Rows of cells under the names of the columns. `tones`: one for each row, or none at all."""
+    """A table: the column names and the rows of cells. `tones` is empty or holds one tone for each row."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -59,7 +59,7 @@ class Table(Struct, frozen=True):
 
 
 class Field(Struct, frozen=True):
-    """The difference of one field: `before` and `after` for a changed value, else only one of the two."""
+    """A field that differs: a changed value has `before` and `after`, an added or removed value only one of them."""
 
     name: str
     before: str = ""
@@ -67,7 +67,7 @@ class Field(Struct, frozen=True):
 
 
 class Changed(Struct, frozen=True):
-    """A change of one thing: the fields that differ, a line for each consequence, and the steps to take."""
+    """A change to one subscription: the fields that differ, a note for each consequence, and the steps to take."""
 
     sign: str
     title: str
@@ -79,20 +79,20 @@ class Changed(Struct, frozen=True):
 
 
 class Todo(Struct, frozen=True):
-    """Something to do: a phrase in the imperative, and the commands to paste for it, without the global flags."""
+    """A step to take: an imperative phrase, and the commands to paste, without the global flags."""
 
     text: str = ""
     commands: tuple[tuple[str, ...], ...] = ()
 
 
 class Commands(Struct, frozen=True):
-    """The steps to take."""
+    """A list of steps to take."""
 
     todos: tuple[Todo, ...]
 
 
 class Alert(Struct, frozen=True):
-    """A problem, its places (several if it is the same) and the steps to take; `label` comes first."""
+    """A problem, the places where it occurs, and the steps to take. `label` precedes the text."""
 
     tone: Tone
     label: str
@@ -102,14 +102,14 @@ class Alert(Struct, frozen=True):
 
 
 class Letter(Struct, frozen=True):
-    """A message to send to somebody, ready to be copied. No line of it is changed but to escape it."""
+    """A message to send to somebody. Its lines are escaped but never reworded or wrapped."""
 
     title: str
     lines: tuple[str, ...]
 
 
 class Details(Struct, frozen=True):
-    """Details that few readers need: folded where a format can fold; on a terminal only shown if more is asked for."""
+    """Details that few readers need. HTML and Markdown fold them; a terminal shows them only with `-v`."""
 
     title: str
     blocks: tuple[Block, ...]
@@ -119,10 +119,11 @@ Block = Heading | Paragraph | Facts | Table | Changed | Commands | Alert | Lette
 
 
 class Document(Struct, frozen=True):
-    """A report. `kind` names it; `title` is its verdict with the counts, one sentence or two.
+    """A report.
 
-    `facts` are what a reader checks first: a page shows them at the top, a terminal only if more is asked for.
-    `alerts` come before the `body`, `summary` says what else to know, `next` is what to do now.
+    `kind` is the name of the report. `title` is its verdict with the counts, in one or two sentences. `facts` come
+    first on a page; a terminal shows them only with `-v`. `alerts` precede the `body`. `summary` holds warnings and
+    notes that follow the body. `next` holds the commands to run next.
     """
 
     kind: str
@@ -140,7 +141,7 @@ _TONES = {"Warning": Tone.WARNING, "Note": Tone.PLAIN, "Append": Tone.ADDED, "Bl
 
 
 def alerts(messages: Iterable[Message], label: str = "Error") -> tuple[Alert, ...]:
-    """Return an alert for each message; messages that say the same of several places are one."""
+    """Return an alert for each message; messages with the same text become one alert with several places."""
     groups: dict[tuple[str, str], list[Message]] = {}
     for message in messages:
         groups.setdefault((message.name, message.what), []).append(message)
@@ -157,7 +158,7 @@ def alerts(messages: Iterable[Message], label: str = "Error") -> tuple[Alert, ..
 
 
 def todos(steps: Iterable[Step]) -> tuple[Todo, ...]:
-    """Return the steps as todos, with the commands of equal steps together."""
+    """Return the steps as todos; the commands of steps with the same text are grouped."""
     commands: dict[str, dict[tuple[str, ...], None]] = {}
     for step in steps:
         commands.setdefault(step.text, {}).update({step.command: None} if step.command else {})
@@ -165,7 +166,7 @@ def todos(steps: Iterable[Step]) -> tuple[Todo, ...]:
 
 
 def sentence(message: Message, flags: Sequence[str] = ()) -> str:
-    """Return a message on one line, with its commands to paste: for JSON, and for logs."""
+    """Return a message and its commands as one line, for JSON and logs."""
     head = f"{message.located}: {message.what}" if message.located else message.what
     steps = (
         " ".join(filter(None, (step.text, command_line(step.command, flags) if step.command else "")))
@@ -175,5 +176,5 @@ def sentence(message: Message, flags: Sequence[str] = ()) -> str:
 
 
 def messages_document(messages: Iterable[Message], label: str = "Error") -> Document:
-    """Return the document of an error, or of warnings."""
+    """Return the document of errors or warnings."""
     return Document("messages", "", alerts=alerts(messages, label))

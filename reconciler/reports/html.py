@@ -1,6 +1,6 @@
-"""A document as a page of its own: it loads nothing, and runs nothing but the script that its policy names.
+"""Renders a document as an HTML page that loads nothing and runs only the script that its policy allows.
 
-The template escapes every value; `visible` makes what a browser would hide, or turn around, appear.
+The template escapes every value; `visible` escapes the invisible characters and those that reverse the text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def render(document: Document, flags: Sequence[str] = ()) -> str:
-    """Return a document as HTML. `flags` are the global flags in use."""
+    """Return a document as HTML. `flags` are the global flags of the current command."""
     from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - few commands need it
 
     loader = PackageLoader("reconciler.reports", "page")
@@ -41,7 +41,7 @@ def render(document: Document, flags: Sequence[str] = ()) -> str:
 
 
 def _grouped(blocks: Iterable[Block]) -> list[tuple[bool, list[Block]]]:
-    """Return blocks in runs: True with changes that follow each other, False with others."""
+    """Return the blocks in groups: True with consecutive changes, False with other blocks."""
     return [(kind, list(group)) for kind, group in groupby(blocks, lambda block: isinstance(block, Changed))]
 
 

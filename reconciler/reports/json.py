@@ -1,4 +1,4 @@
-"""JSON documents, from the values themselves: what scripts may rely on."""
+"""Builds the JSON documents that scripts rely on, directly from the values."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ Json = dict[str, Any]
 
 
 def render(document: Any) -> str:
-    """Return a document as text: indented, and without `##[`, which a runner of Actions takes for a command."""
+    """Return a document as indented JSON text, without `##[`, which a GitHub Actions runner reads as a command."""
     text = msgspec.json.format(msgspec.json.encode(document, enc_hook=str), indent=2).decode()
     return text.replace("##[", r"##\u005b")
 
 
 def plan_json(plan: Plan) -> Json:
-    """Return the document of a plan, which `plan --out` saves as well."""
+    """Return the JSON document of a plan; `plan --out` saves it too."""
     counts = Counter(change.action for change in plan.changes)
     surplus, duplicates = each(plan, lambda target: target.surplus), each(plan, lambda target: target.duplicates)
     awaiting = each(plan, lambda target: target.awaiting_removal)
@@ -92,7 +92,7 @@ def _change(change: Change) -> Json:
 
 
 def attempt_json(attempt: Attempt) -> Json:
-    """Return an attempt with its codes, URL and status."""
+    """Return an attempt with its id, codes, URL and status."""
     return {"attempt": attempt.id, "eventCodes": attempt.codes, "webhookUrl": attempt.url, "status": attempt.status}
 
 
@@ -101,7 +101,7 @@ def _request(request: Request | None) -> Json | None:
 
 
 def applied_json(applied: Applied, letters: Iterable[tuple[Attempt, str]]) -> Json:
-    """Return the document of an apply; `letters` are the texts to the operator, each with the attempt it is about."""
+    """Return the JSON document of an apply; `letters` pairs each attempt with the text to the operator."""
     counts = Counter(result.outcome for result in applied.results)
     return {
         "format_version": FORMAT,
@@ -124,18 +124,21 @@ def applied_json(applied: Applied, letters: Iterable[tuple[Attempt, str]]) -> Js
 
 
 def findings_json(findings: Sequence[Finding]) -> Json:
-    """Return what `doctor` found."""
+    """Return the JSON document of the findings of `doctor`."""
     counts = Counter(str(finding.health) for finding in findings)
     return {"format_version": FORMAT, "findings": findings, "summary": counts}
 
 
 def validation_json(mistakes: Sequence[Message], warnings: Sequence[Message]) -> Json:
-    """Return what `validate` found."""
+    """Return the JSON document of `validate`."""
     return {"format_version": FORMAT, "valid": not mistakes, "mistakes": mistakes, "warnings": warnings}
 
 
 def status_json(status: ProjectStatus) -> Json:
-    """Return the document of a status: per address the live attempt, those that it supersedes, and all the others."""
+    """Return the JSON document of a status.
+
+    Each address has its live attempt, the attempts that this one supersedes, and all its attempts.
+    """
     return {
         "format_version": FORMAT,
         "record": plan_json(status.plan)["record"],
@@ -178,14 +181,14 @@ def _route(route: Duplicate) -> Json:
 
 
 def parity_json(pairs: Pairs) -> Json:
-    """Return the document of a comparison of targets."""
+    """Return the JSON document of a comparison of targets."""
     known = {"pairs": pairs.compared, "unpaired": pairs.unpaired, "unused": pairs.unused}
     closed = {"foreign": pairs.foreign, "gates": pairs.gates}
     return {"format_version": FORMAT, "in_line": pairs.in_line, **known, **closed}
 
 
 def removals_json(removals: Sequence[Removals]) -> Json:
-    """Return the document of what awaits removal, with the message to each operator."""
+    """Return the JSON document of the awaited removals, with the message to each operator."""
     return {
         "format_version": FORMAT,
         "targets": [

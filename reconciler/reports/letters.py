@@ -1,6 +1,6 @@
-"""Letters to the operator, who alone sees what exists at the service, and alone can delete it.
+"""Builds letters to the operator, who alone can list and delete subscriptions at the service.
 
-A letter names what the operator can look for: URLs, codes, times, and the ids that the service gave.
+A letter names what the operator can search for: URLs, codes, times and the ids that the service assigned.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Purpose(StrEnum):
-    """The request to the operator: to delete, to keep after all, or whether something exists."""
+    """The purpose of a letter: ask the operator to delete something, to keep it, or to say if it exists."""
 
     DELETE = "Send to the operator"
     KEEP = "Send to the operator if you asked to delete it"
@@ -28,17 +28,18 @@ class Purpose(StrEnum):
 
 
 def letter(attempts: Sequence[Attempt], purpose: Purpose, staying: Sequence[Attempt] = ()) -> tuple[str, ...]:
-    """Return the lines of a letter about one or several attempts of one target.
+    """Return the lines of a letter about one or more attempts of one target.
 
-    It asks to delete them (or the codes of them whose removal is requested), to keep what an earlier letter asked to
-    delete, or whether they exist. `staying` have a URL in common with them, and must not be deleted by mistake.
+    The letter asks the operator to delete the attempts (or the codes whose removal is requested), to keep attempts that
+    an earlier letter asked to delete, or to say if they exist. `staying` are attempts with the same URL that the
+    operator must not delete by mistake.
     """
     several = len(attempts) != 1
     target = attempts[0].address.target
     these = f"{'these' if several else 'this'} webhook subscription{'s' if several else ''} of {target}"
     match purpose:
         case Purpose.DELETE:
-            first = f"Please delete {these}{_but_some(attempts)}:"
+            first = f"Please delete {these}{_extent(attempts)}:"
         case Purpose.KEEP:
             first = f"Please keep {these}: our earlier request to delete {'them' if several else 'it'} is withdrawn."
         case Purpose.ASK:
@@ -54,8 +55,8 @@ def letter(attempts: Sequence[Attempt], purpose: Purpose, staying: Sequence[Atte
     return tuple(lines)
 
 
-def _but_some(attempts: Sequence[Attempt]) -> str:
-    """Return the opening lines if only event codes, not whole subscriptions, are to be deleted."""
+def _extent(attempts: Sequence[Attempt]) -> str:
+    """Return the end of the first sentence if only some event codes are to be deleted; otherwise ""."""
     partial = [set(attempt.requested_codes) < set(attempt.codes) for attempt in attempts if attempt.requested_codes]
     if not any(partial):
         return ""
@@ -83,12 +84,12 @@ def _when(attempt: Attempt, purpose: Purpose) -> str:
 
 
 def one_line(lines: Sequence[str]) -> str:
-    """Return a letter as one line of text, for JSON."""
+    """Return a letter as one line of text for JSON."""
     return " ".join(line.strip() for line in lines if line)
 
 
 def letters_by_target(attempts: Iterable[Attempt], purpose: Purpose) -> Iterator[Letter]:
-    """Yield one letter for each target, of any number of attempts, with its title."""
+    """Yield one letter for each target, with its title."""
     ordered = sorted(attempts, key=lambda attempt: (attempt.address, attempt.id))
     for target, group in groupby(ordered, key=lambda attempt: attempt.address.target):
         yield Letter(f"{purpose} ({target})", letter(list(group), purpose))

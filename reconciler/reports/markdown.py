@@ -1,8 +1,8 @@
-"""A document as Markdown, for comments on pull requests and job summaries.
+"""Renders a document as Markdown, for comments on pull requests and job summaries.
 
-Words that are not plain English become `<code>` elements made of entities, so that text from elsewhere is never
-markup, a link or a mention. Commands are in fenced blocks. A document that exceeds the limit of a job summary is cut;
-its first line then says so, and that it cannot be approved.
+Words that are not plain English become `<code>` elements made of entities, so that text from other systems never
+becomes markup, a link or a mention. Commands are in fenced blocks. A document that exceeds the size limit of a job
+summary is truncated; its first line then says so, and says that the plan cannot be approved.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 LIMIT = 1024 * 1024
-"""Bytes that a job summary of one step may have."""
+"""The size limit of one step's job summary, in bytes."""
 
 _CUT = "**This report is too long to be shown whole: what is missing cannot be reviewed, so it cannot be approved.**\n"
 _PLAIN = re.compile(r"[A-Za-z]+(?:['-][A-Za-z]+)*|[0-9]+")
@@ -28,7 +28,7 @@ _ORDINAL = re.compile(r"[0-9]+[.)]+")
 
 
 def render(document: doc.Document, flags: Sequence[str] = ()) -> str:
-    """Return a document as Markdown. `flags` are the global flags in use."""
+    """Return a document as Markdown. `flags` are the global flags of the current command."""
     parts = [f"<!-- reconciler:{document.kind} -->\n### {prose(document.title)}\n"]
     blocks: tuple[doc.Block, ...] = (*document.alerts, *document.body, *document.summary)
     if document.next:
@@ -47,7 +47,7 @@ def render(document: doc.Document, flags: Sequence[str] = ()) -> str:
 
 
 def code(text: str) -> str:
-    """Return `text` as inline code that is never markup, in whatever context."""
+    """Return `text` as inline code that Markdown never interprets, in any context."""
     escaped = "".join(
         char if char in " /," or (char.isascii() and char.isalnum()) else f"&#{ord(char)};" for char in visible(text)
     )
@@ -55,7 +55,7 @@ def code(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Return a sentence whose words that are not plain English are inline code."""
+    """Return a sentence with every word that is not plain English as inline code."""
     return " ".join(map(_word, text.split()))
 
 

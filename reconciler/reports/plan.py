@@ -1,4 +1,4 @@
-"""A plan as a document: the differences and their consequences, blocked changes and why, and the next command."""
+"""Builds the document of a plan: its changes, why changes are blocked, and the next command."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ if TYPE_CHECKING:
     from reconciler.model.record import Attempt
 
     Cells = dict[tuple[str, str], dict[str, str]]
-    """What to say of each event code of each subscription (its name), target by target."""
+    """The text of each table cell, by subscription name and event code, then by target."""
 
 
 _TONES = {Action.CREATE: doc.Tone.ADDED, Action.REMOVE: doc.Tone.REMOVED, Action.BLOCKED: doc.Tone.PLAIN}
 _Item = TypeVar("_Item")
 _IN_THE_DIFFERENCE = ("nothing-in-force", "new-codes", "url-changed", "not-desired")
-"""The reasons that say no more than the fields that differ."""
+"""The reasons that add nothing to the fields that differ."""
 
 
 def plan_document(
     plan: Plan, warnings: Iterable[Message] = (), saved: str = "", desired: Iterable[Subscription] = ()
 ) -> doc.Document:
-    """Return the document of a plan; `warnings` are said with it, `saved` is the file it was saved in.
+    """Return the document of a plan.
 
-    With `desired`, it includes the matrix of all event codes.
+    `warnings` are added to it, and `saved` is the file that holds the plan, if any. With `desired`, the document
+    includes the table of all event codes.
     """
     changes = sorted(plan.changes, key=lambda change: change.action is not Action.BLOCKED)
     work = [change for change in changes if change.action is not Action.BLOCKED]
@@ -57,19 +58,19 @@ def plan_document(
 
 
 def settled(plan: Plan) -> bool:
-    """True if what is in force is exactly what is desired, as far as is known."""
+    """True if everything in force is known to be exactly what is desired."""
     foreign = any(target.foreign for target in plan.targets.values())
     return not (plan.changes or plan.gates or foreign or differing(plan) or _unresolved(plan))
 
 
 def _unresolved(plan: Plan) -> list[str]:
-    """Return the count of unresolved creates that block no change, in words."""
+    """Return, in words, the count of unresolved creates that block no change; empty if there are none."""
     count = sum(attempt.blocks for attempt in plan.undeclared)
     return [counted(count, "unresolved create") + " on targets not in config/"] if count else []
 
 
 def differing(plan: Plan) -> list[str]:
-    """Return, with counts, the differences from the configuration that no call of an apply can change."""
+    """Return, with counts, the differences from the configuration that an apply cannot remove."""
     surplus, twice = each(plan, lambda target: target.surplus), each(plan, lambda target: target.duplicates)
     awaiting = each(plan, lambda target: target.awaiting_removal)
     codes = sum(len(found.codes) for found in surplus)
@@ -90,13 +91,13 @@ def each(plan: Plan, part: Callable[[TargetPlan], Iterable[_Item]]) -> list[_Ite
 
 
 def awaits_operator(plan: Plan) -> bool:
-    """True if the removal of something was requested, whole or in part."""
+    """True if the plan contains a requested removal of a subscription or of some of its codes."""
     surplus = each(plan, lambda target: target.surplus)
     return bool(each(plan, lambda target: target.awaiting_removal)) or any(found.requested for found in surplus)
 
 
 def verdict(plan: Plan) -> str:
-    """Return a sentence that says what a plan changes, and what else differs."""
+    """Return one or two sentences that say what a plan changes and what else differs."""
     if settled(plan):
         return (
             f"No changes. {counted(plan.unchanged, 'subscription matches', 'subscriptions match')} the configuration."
@@ -114,8 +115,8 @@ def verdict(plan: Plan) -> str:
 
 
 def changed(change: Change) -> doc.Changed:
-    """Return a change with the fields that differ and a line for each consequence."""
-    is_blocked = change.action is Action.BLOCKED  # why is said at the top, once for all that have the same reason
+    """Return the block for a change: the fields that differ and a note for each consequence."""
+    is_blocked = change.action is Action.BLOCKED  # the alerts give its reasons, once for all changes that share them
     reasons = [message for message in change.reasons if not is_blocked and message.name not in _IN_THE_DIFFERENCE]
     notes = [doc.Paragraph(message.what, doc.Tone.FAINT) for message in reasons]
     notes += [doc.Paragraph(message.what, doc.Tone.WARNING) for message in change.warnings]
@@ -155,7 +156,7 @@ def _side(parts: Iterable[Attempt | Request]) -> Side:
 
 
 def blocked_alerts(plan: Plan) -> Iterator[doc.Alert]:
-    """Yield why changes are blocked, the cause before what follows from it."""
+    """Yield the reasons why changes are blocked; a cause precedes its consequences."""
     yield from alerts(plan.gates, "Blocked")
     yield from alerts(each(plan, lambda target: target.foreign), "Blocked")
     blocked = [change for change in plan.changes if change.action is Action.BLOCKED]
@@ -173,7 +174,10 @@ def blocked_alerts(plan: Plan) -> Iterator[doc.Alert]:
 
 
 def surplus_messages(plan: Plan) -> Iterator[Message]:
-    """Yield the surplus codes of each attempt, with the command that asks for their removal unless it was asked for."""
+    """Yield a message for each attempt's surplus codes.
+
+    The message has the command that requests their removal, unless it was already requested.
+    """
     for surplus in each(plan, lambda target: target.surplus):
         codes = ", ".join(surplus.codes)
         if surplus.requested:
@@ -190,7 +194,7 @@ def surplus_messages(plan: Plan) -> Iterator[Message]:
 
 
 def superseded_alerts(attempts: Iterable[Attempt]) -> tuple[doc.Alert, ...]:
-    """Return that attempts may exist besides those sent in their place, and who shows it."""
+    """Return notes that these attempts may exist in addition to their retries, and how to find out."""
     what = "may exist too; a notification at its URL shows it (state observe FILE), or ask the operator (removal list)"
     notes = (Message("superseded", what, f"{found.address} (attempt {found.id}, {found.url})") for found in attempts)
     return alerts(notes, "Note")
@@ -222,7 +226,7 @@ def _urls(target: Target) -> tuple[tuple[str, str], ...]:
 
 
 def twice(route: Duplicate, how: str) -> str:
-    """Return that a route is delivered (or recorded) twice, and by which attempts."""
+    """Return the message that two attempts deliver the same route, or are recorded as delivering it."""
     return f"{route.target}: {route.code} is {how} twice to {route.url}, by attempts {listed(route.attempts)}"
 
 
@@ -237,7 +241,7 @@ def _next(plan: Plan, saved: str, *, applies: bool) -> Iterator[doc.Todo]:
 
 
 def selected(plan: Plan) -> list[str]:
-    """Return the options that select what a plan was made for."""
+    """Return the `-t` options that the plan was made with."""
     return [word for pattern in plan.selection for word in ("-t", pattern)]
 
 
@@ -257,7 +261,7 @@ def _details(plan: Plan, desired: Iterable[Subscription]) -> Iterator[doc.Detail
 
 
 def _cells(plan: Plan, desired: Iterable[Subscription]) -> Cells:
-    """Return the cell of each event code; the codes of a subscription without a change stay in force."""
+    """Return the table cell of each event code; the codes of unchanged subscriptions are in force."""
     cells: Cells = {}
     planned = [subscription for subscription in desired if subscription.address.target in plan.targets]
     for subscription in planned:
@@ -282,13 +286,13 @@ def matrix(cells: Cells, names: Sequence[str]) -> doc.Table:
 
 
 Side = dict[str, object]
-"""One side of a difference: names with texts, or with sets of texts."""
+"""One side of a comparison: field names with a text or a set of texts."""
 
 
 def differences(before: Mapping[str, object], after: Mapping[str, object]) -> tuple[Field, ...]:
-    """Return the fields that differ, sorted by name, what was added first; none if the two are equal.
+    """Return the fields that differ, sorted by name, with additions first; empty if both sides are equal.
 
-    The values are texts, or sets of texts: what was added to a set is one field, and what was removed from it another.
+    Items added to a set form one field, and items removed from it form another.
     """
     if before == after:
         return ()
@@ -302,8 +306,8 @@ def differences(before: Mapping[str, object], after: Mapping[str, object]) -> tu
     sets: dict[tuple[str, bool], list[str]] = {}
     for kind, levels in DeepDiff(
         before, after, view="tree", hasher=hash, threshold_to_diff_deeper=0
-    ).items():  # its own hasher fails on surrogates
-        for name, old, new in map(_parts, levels):
+    ).items():  # deepdiff's own hasher fails on lone surrogates
+        for name, old, new in map(_name_and_texts, levels):
             if kind in ("set_item_added", "set_item_removed"):
                 sets.setdefault((name, kind == "set_item_added"), []).append(new or old)
             else:
@@ -314,8 +318,8 @@ def differences(before: Mapping[str, object], after: Mapping[str, object]) -> tu
     return tuple(sorted(fields, key=lambda field: (field.name, not field.after, field.before, field.after)))
 
 
-def _parts(level: DiffLevel) -> tuple[str, str, str]:
-    """Return the name of the field, and its texts before and after; "" for none."""
+def _name_and_texts(level: DiffLevel) -> tuple[str, str, str]:
+    """Return the name of a field and its texts before and after; "" if there is none."""
     name = str(level.path(output_format="list")[0])
     return name, *(", ".join(_items(side)) for side in (level.t1, level.t2))  # type: ignore[return-value]
 

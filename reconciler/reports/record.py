@@ -1,4 +1,4 @@
-"""The contents of the record and its history, as documents."""
+"""Builds the documents of the record's contents and of its history."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _HEAD = ("address", "status", "codes", "URL", "since", "attempt")
 
 
 def record_document(attempts: Sequence[Attempt], messages: Sequence[Message], *, whole: bool) -> Document:
-    """Return the document of attempts as a table, or `whole`, one by one; `messages` say what closes a gate."""
+    """Return the document of the recorded attempts.
+
+    They form a table or, with `whole`, one block each. `messages` say why changes are blocked.
+    """
     body: list[Block] = []
     if whole:
         for attempt in attempts:
@@ -60,6 +63,6 @@ def _facts(attempt: Attempt) -> tuple[tuple[str, str], ...]:
 
 
 def history_document(rows: Sequence[tuple[str, ...]]) -> Document:
-    """Return the document of the record's log: entry, time, person, what it is about, what was said."""
+    """Return the document of the record's history: entry, time, author, subject and text of each entry."""
     table = Table(("entry", "at", "by", "about", "what"), tuple(rows))
     return Document("history", f"{counted(len(rows), 'entry', 'entries')}.", body=(table,) if rows else ())

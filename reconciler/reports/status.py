@@ -1,4 +1,4 @@
-"""The status of targets, and how two targets compare, as documents."""
+"""Builds the documents of `status`, `parity` and `removal list`."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _HEAD = ("address", "status", "codes", "URL", "attempt")
 
 
 def status_document(status: ProjectStatus) -> Document:
-    """Return the document of what is in force, and of what waits for a person."""
+    """Return the document of what is in force and of what needs a decision."""
     return Document(
         "status",
         _verdict(status),
@@ -82,7 +82,7 @@ def status_document(status: ProjectStatus) -> Document:
 
 
 def unresolved_of(status: ProjectStatus) -> list[Attempt]:
-    """Return the attempts with an unknown outcome, those not superseded."""
+    """Return the attempts whose outcome is unknown, without the superseded ones."""
     every = (observed.attempt for target in status.targets for observed in target.attempts)
     return [attempt for attempt in every if attempt.blocks]
 
@@ -117,7 +117,7 @@ def _next(status: ProjectStatus) -> Iterator[Todo]:
 
 
 def _unsettled(status: ProjectStatus) -> Iterator[Message]:
-    """Yield what is unresolved and blocks no change, so that no reason of the plan says it."""
+    """Yield a message for each unresolved attempt that the plan's reasons do not mention, as it blocks no change."""
     blocking = {attempt.id for change in status.plan.changes for attempt in change.blocking}
     yield from (unresolved_message(a, status.plan) for a in unresolved_of(status) if a.id not in blocking)
 
@@ -171,7 +171,7 @@ def _codes(observed: ObservedAttempt) -> str:
 
 
 def _matrix(status: ProjectStatus) -> Table:
-    """Return a table of the state of each event code of each subscription, by target."""
+    """Return a table of event codes by subscription and target, with the state of each."""
     cells: Cells = {}
     for target in status.targets:
         for observed in target.attempts:
@@ -183,7 +183,7 @@ def _matrix(status: ProjectStatus) -> Table:
 
 
 def removals_document(removals: Sequence[Removals], surplus: Iterable[Message] = ()) -> Document:
-    """Return the document of what each operator is to remove, to keep, and to say; and surplus codes not asked for."""
+    """Return the document of the letters to each operator, and of the surplus codes whose removal was not requested."""
     awaited = sum(len(target.awaiting) for target in removals)
     kept = sum(len(target.restored) + len(target.cancelled) for target in removals)
     unknown = [attempt for target in removals for attempt in target.unknown if attempt.blocks]
@@ -204,7 +204,7 @@ def removals_document(removals: Sequence[Removals], surplus: Iterable[Message] =
 
 
 def letter_to_delete(target: Removals) -> tuple[str, ...]:
-    """Return the message about everything to be removed on a target; nothing if there is none."""
+    """Return the letter about everything to be removed from a target; empty if there is nothing to remove."""
     if not target.awaiting:
         return ()
     staying = {attempt.id: attempt for awaiting in target.awaiting for attempt in awaiting.staying}
@@ -224,7 +224,7 @@ def _letter_to(target: Removals) -> Iterator[Block]:
         commands = tuple(
             (
                 "reconciler", "removal", "confirm", awaiting.attempt.address, "--attempt", awaiting.attempt.id,
-                *(word for code in _some(awaiting.codes, awaiting.attempt.codes) for word in ("--code", code)),
+                *(word for code in _partial_codes(awaiting.codes, awaiting.attempt.codes) for word in ("--code", code)),
             )
             for awaiting in target.awaiting
         )  # fmt: skip
@@ -232,13 +232,13 @@ def _letter_to(target: Removals) -> Iterator[Block]:
     yield from letters_by_target(target.unknown, Purpose.ASK)
 
 
-def _some(codes: Sequence[str], every: Sequence[str]) -> Sequence[str]:
-    """Return the codes, or none if they are all codes."""
+def _partial_codes(codes: Sequence[str], every: Sequence[str]) -> Sequence[str]:
+    """Return the codes, or nothing if they are all the codes of the attempt."""
     return () if set(codes) >= set(every) else codes
 
 
 def parity_document(pairs: Pairs) -> doc.Document:
-    """Return the document of a comparison: how each pair differs, from the first target to the second."""
+    """Return the document of a comparison: how the second target of each pair differs from the first."""
     unpaired = [
         doc.Paragraph(f"{left.target} has no counterpart: {left.counterpart} is not declared.", doc.Tone.WARNING)
         for left in pairs.unpaired
@@ -279,12 +279,12 @@ def _parity_verdict(pairs: Pairs) -> str:
 
 def _pair(parity: Parity, *, alone: bool) -> Iterator[doc.Block]:
     if parity.in_line:
-        if not alone:  # the verdict says it
+        if not alone:  # otherwise the verdict already says so
             yield doc.Paragraph(f"{parity.a} and {parity.b} match.", doc.Tone.ADDED)
         return
     yield doc.Heading(f"From {parity.a} to {parity.b}")
     views: dict[tuple[str, str, tuple[doc.Field, ...]], list[View]] = {}
-    for difference in parity.differences:  # the same as desired and in force is one
+    for difference in parity.differences:  # a difference that is both desired and in force is shown once
         key = (difference.name, _only(parity, difference), _fields(difference))
         views.setdefault(key, []).append(difference.view)
     for (name, only, fields), seen in views.items():

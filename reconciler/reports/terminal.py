@@ -1,6 +1,6 @@
-"""A document as text for a terminal or a log: what it is about first, the verdict and what to run next last.
+"""Renders a document as text for a terminal or a log: the subject first, the verdict and the next commands last.
 
-Words wrap at the width of a terminal. What is to be pasted stays on one line, however long it is.
+Text wraps at the width of the terminal. Commands to paste stay on one line, however long they are.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _APART = (doc.Heading, doc.Table, doc.Letter, doc.Details)
 
 
 class Layout(Struct, frozen=True):
-    """The layout of text: `flags` are the global flags in use, `width` the columns of a terminal, None off one."""
+    """The layout of the text. `flags` are the global flags; `width` is the terminal width, None without a terminal."""
 
     flags: tuple[str, ...] = ()
     width: int | None = None
@@ -41,7 +41,7 @@ class Layout(Struct, frozen=True):
 
 
 def render(document: doc.Document, layout: Layout = Layout()) -> str:  # noqa: B008 - frozen
-    """Return a document as lines that end with a newline; "" if there is nothing to say."""
+    """Return a document as lines that each end with a newline; "" for an empty document."""
     sections: list[Iterable[doc.Block]] = [document.alerts, document.body, document.summary]
     if document.title:
         sections.append((doc.Heading(document.title, document.tone),))
@@ -101,7 +101,7 @@ def _changed(change: doc.Changed, layout: Layout) -> Iterator[str]:
 
 
 def field_text(field: doc.Field) -> str:
-    """Return a field that differs, on one line."""
+    """Return a field that differs, as one line."""
     if field.before and field.after:
         return f'{field.name}: "{field.before}" -> "{field.after}"'
     return f"{field.name}: + {field.after}" if field.after else f"{field.name}: - {field.before}"
@@ -137,7 +137,7 @@ def _table(table: doc.Table, layout: Layout) -> Iterator[str]:
 
 
 def _filled(cells: Iterable[str], width: int | None) -> Iterator[str]:
-    """Yield cells side by side, as many on a line as fit."""
+    """Yield lines of cells side by side, as many cells on a line as fit."""
     line = ""
     for cell in cells:
         if line and width is not None and len(f"    {line}{_GAP}{cell}") > width:
@@ -153,7 +153,7 @@ def _row(cells: Iterable[str], widths: Iterable[int]) -> str:
 
 
 def _fitting(widths: Sequence[int], width: int | None) -> int:
-    """Return how many columns fit on a line side by side; the first always does."""
+    """Return how many columns fit side by side; at least one."""
     total = -len(_GAP)
     for number, column in enumerate(widths):
         total += len(_GAP) + column

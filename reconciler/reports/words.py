@@ -1,4 +1,4 @@
-"""Formats plurals, lists and distances in time for every report, and escapes text from elsewhere."""
+"""Formats plurals, lists and durations for every report, and escapes text from other systems."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 SIGNS = dict(zip(Action, "+~±↺-»!", strict=True))
-"""A sign for each action, in the order in which they are declared."""
+"""The sign of each action, in the order of `Action`."""
 
 STATUS = {
     Status.PENDING: "may be in flight",
@@ -28,7 +28,7 @@ _UNITS = (("day", 86_400), ("hour", 3600), ("minute", 60))
 
 
 def capital(text: str) -> str:
-    """Return a sentence with its first letter in upper case."""
+    """Return a sentence with its first letter capitalised."""
     return text[:1].upper() + text[1:]
 
 
@@ -38,7 +38,7 @@ def counted(number: int, singular: str, plural: str = "") -> str:
 
 
 def listed(items: Iterable[str], limit: int = 0) -> str:
-    """Return items as a list in a sentence: "a", "a and b", "a, b and c"; after `limit` of them, "and 4 more"."""
+    """Return items as a list in a sentence: "a", "a and b", "a, b and c"; beyond `limit`, "and 4 more"."""
     words = list(items)
     if limit and len(words) > limit + 1:
         words = [*words[:limit], f"{len(words) - limit} more"]
@@ -46,7 +46,7 @@ def listed(items: Iterable[str], limit: int = 0) -> str:
 
 
 def ago(at: str, now: float) -> str:
-    """Return how long ago a stamp of the record is, after the stamp itself; `now` is in epoch seconds."""
+    """Return a timestamp of the record with its age; `now` is in epoch seconds."""
     try:
         seconds = now - datetime.fromisoformat(at).timestamp()
     except ValueError:
@@ -64,9 +64,9 @@ def _distance(seconds: float) -> str:
 
 
 def visible(text: str) -> str:
-    """Return `text` with each character escaped that could move a cursor, start a line or reverse the direction.
+    """Return `text` with every character escaped that could move the cursor, start a line or reverse the text.
 
-    So is `##[`: anywhere in a line, a runner of GitHub Actions takes it for the beginning of a command.
+    `##[` is escaped too: a GitHub Actions runner reads it, anywhere in a line, as the start of a command.
     """
     if not (text.isascii() and text.isprintable()):
         text = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
@@ -74,12 +74,15 @@ def visible(text: str) -> str:
 
 
 def harmless_line(text: str) -> str:
-    """Return `text` as a line that a runner takes for no command: those begin with `::`, perhaps after blanks."""
+    """Return `text` as a line that a GitHub Actions runner does not read as a command.
+
+    Such commands begin with `::`, possibly after spaces.
+    """
     shown = visible(text)
     return f"| {shown}" if shown.lstrip().startswith("::") else shown
 
 
 def command_line(command: Sequence[str], flags: Sequence[str] = ()) -> str:
-    """Return a command to paste, quoted for a shell; `flags` are the global ones in use, for our own commands."""
+    """Return a command to paste, quoted for a shell; `flags` are added to our own commands."""
     words = [command[0], *flags, *command[1:]] if command[0] == "reconciler" else command
     return visible(shlex.join(words))
