@@ -1,9 +1,9 @@
 """A local stand-in for the lending service (service description, sections 4 to 8), with faults to inject.
 
-Its core is a state machine, `World`, and `Service.handle(request) -> response` over it, with clock and randomness as
-arguments; `Sandbox` puts them behind a socket and delivers. What is not documented was decided here, and the docstrings
-say so: error bodies, the response to a create, how notifications are signed. It shares no code with
-`reconciler.service`, so that each checks the other.
+`World` is a state machine, and `Service.handle(request) -> response` is the interface to it; both take the clock and
+the source of randomness as arguments. `Sandbox` serves them on a socket and delivers notifications. Where the service
+is undocumented (error bodies, the response to a create, the signature of notifications), the docstrings state what the
+sandbox does instead. It shares no code with `reconciler.service`, so that each can test the other.
 """
 
 from reconciler.sandbox.sandbox import Sandbox

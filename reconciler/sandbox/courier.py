@@ -1,4 +1,4 @@
-"""Delivers due notifications, in a few threads, and reports the results to the world."""
+"""Delivers due notifications in a few threads and reports the results to the world."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 ANSWER_WITHIN = 5.0  # seconds; only described as timely (service description, section 8)
 _WORKERS = 8
-_DRAINED = 64 * 1024  # bytes of an answer that are read, so that the endpoint can finish writing it
+_DRAINED = 64 * 1024  # bytes of an answer to read, so that the endpoint can finish writing it
 _PRINTABLE = "".join(map(chr, range(0x21, 0x7F)))
 
 
 class Courier:
-    """Works from `start` to `close`. Only URLs of plain http on loopback are called."""
+    """Delivers notifications from `start` until `close`, and only to plain http URLs on loopback."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -40,7 +40,7 @@ class Courier:
         self._driver.start()
 
     def close(self) -> None:
-        """Cut off deliveries under way: a later sandbox that continues this one attempts them again."""
+        """Abort the deliveries in progress; a later sandbox with the same directory repeats them."""
         with self._world.changed:
             self._closed = True
             self._world.changed.notify_all()

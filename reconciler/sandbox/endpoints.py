@@ -1,6 +1,6 @@
-"""The sandbox as a function from request to response: the service's endpoints, and those of its operator.
+"""The endpoints of the service and those of its operator: a function from request to response.
 
-The operator's are below `/_sandbox`, and take JSON only, which a web page cannot send.
+The operator's endpoints are below `/_sandbox` and accept only JSON, which a web page of another origin cannot send.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NOTHING = Response(502)
 
 
 class _Refusal(Exception):
-    """The error that answers a request."""
+    """An error that becomes the response to the request."""
 
     def __init__(self, status: int, error: str, description: str, *headers: tuple[str, str]) -> None:
         super().__init__(status)
@@ -40,7 +40,7 @@ class _Refusal(Exception):
 
 
 class Service:
-    """The endpoints of a world by path and method. `root` is the URL that all others begin with."""
+    """The endpoints of a world, by path and method. Every URL begins with `root`."""
 
     def __init__(self, world: World, root: str) -> None:
         self._world = world
@@ -72,7 +72,10 @@ class Service:
             return refusal.response
 
     def _request_token(self, provider: Provider, request: Request) -> Response:
-        """POST {auth_url}/oauth/token of an identity provider. Errors are not documented; these are as in RFC 6749."""
+        """Handle POST {auth_url}/oauth/token of an identity provider.
+
+        Errors are not documented for the service; these follow RFC 6749.
+        """
         fault = self._world.meet("token", provider.name, provider.targets)
         if fault is not None and not fault.processed:
             return fault.spoil(_NOTHING)
@@ -94,10 +97,10 @@ class Service:
         return response if fault is None else fault.spoil(response)
 
     def _create_subscription(self, target: Target, request: Request) -> Response:
-        """POST {base_url}/notification/webhooksubscription of one target.
+        """Handle POST {base_url}/notification/webhooksubscription of one target.
 
-        The response is not documented (service description, section 2.4). Here it is a 201 with subscriptionId, what
-        was sent, and secretKey: 32 random bytes in base64.
+        The response is not documented (service description, section 2.4). The sandbox answers 201 with a
+        subscriptionId, the fields of the request, and a secretKey of 32 random bytes in base64.
         """
         bearer = (request.header("authorization") or "").rpartition(" ")[2]
         fault = self._world.meet("create", target.name, (target.name,), bearer)
@@ -116,7 +119,10 @@ class Service:
         return response if fault is None else fault.spoil(response)
 
     def _create_lead(self, target: Target, request: Request) -> Response:
-        """POST {base_url}/onboarding/leads of one target. Any JSON object is a lead: its fields are not documented."""
+        """Handle POST {base_url}/onboarding/leads of one target.
+
+        Any JSON object is accepted as a lead, as its fields are not documented.
+        """
         fault = self._world.meet("lead", target.name, (target.name,))
         if fault is not None and not fault.processed:
             return fault.spoil(_NOTHING)
@@ -128,7 +134,7 @@ class Service:
         return response if fault is None else fault.spoil(response)
 
     def _authorize(self, target: Target, api_name: str, request: Request) -> Token:
-        """Return the token; refuse an invalid one with 401, one for another API with 403."""
+        """Return the request's token; refuse an invalid token with 401 and a token for another API with 403."""
         scheme, _, text = (request.header("authorization") or "").partition(" ")
         if scheme.lower() != "bearer" or not text.strip():
             raise _Refusal(401, "invalid_token", "no Bearer token was sent", ("WWW-Authenticate", "Bearer"))
@@ -141,14 +147,17 @@ class Service:
         return token
 
     def _remove(self, request: Request) -> Response:
-        """POST /_sandbox/remove `{"subscriptionId"}`: 200, or 404 if there is no such subscription."""
+        """Handle POST /_sandbox/remove `{"subscriptionId"}`: answer 200, or 404 if the subscription does not exist."""
         subscription_id = _json_object(request).get("subscriptionId")
         if not isinstance(subscription_id, str) or not self._world.remove(subscription_id):
             raise _Refusal(404, "not_found", "no subscription with this id; `sandbox list` shows the ids")
         return _json_response(200, {"removed": subscription_id})
 
     def _trigger(self, request: Request) -> Response:
-        """POST /_sandbox/trigger `{"code", "properties"?, "target"?, "count"?}`: 202 and how many deliveries start."""
+        """Handle POST /_sandbox/trigger `{"code", "properties"?, "target"?, "count"?}`.
+
+        Answers 202 with the number of deliveries that start.
+        """
         document = _json_object(request)
         code, target, count = document.get("code"), document.get("target"), document.get("count", 1)
         properties = document.get("properties")
@@ -172,9 +181,9 @@ def _json_response(status: int, document: object, *headers: tuple[str, str]) -> 
 
 
 def _json_object(request: Request) -> dict[str, object]:
-    """Return the request's JSON object. Refuses other content types with 415, and any other body with 400.
+    """Return the request's JSON object; refuse another content type with 415 and any other body with 400.
 
-    Numbers with a fraction or an exponent are returned as strings, as written.
+    Numbers with a fraction or an exponent become strings, exactly as written.
     """
     if _media_types(request.header("content-type")) != [_JSON]:
         raise _Refusal(415, "unsupported_media_type", f"content-type must be {_JSON}")
@@ -188,7 +197,7 @@ def _json_object(request: Request) -> dict[str, object]:
 
 
 def _subscription_of(document: dict[str, object]) -> tuple[tuple[str, ...], str]:
-    """Return event codes and URL of a create request (service description, section 2.2); refuse anything else."""
+    """Return the event codes and the URL of a create request (service description, section 2.2), if it is valid."""
     if set(document) != {"eventCodes", "webhookUrl"}:
         raise _Refusal(400, "invalid_request", "expected exactly the fields eventCodes and webhookUrl")
     codes, url = document["eventCodes"], document["webhookUrl"]

@@ -1,4 +1,4 @@
-"""The events of a sandbox, as values: they are stored, and its state is computed from them."""
+"""The events of a sandbox. They are stored, and the state is computed from them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 class Started(Discreet, frozen=True, tag="started"):
-    """The sandbox was started on a port, with a random id and these accounts: client id and secret by target."""
+    """The sandbox was started on a port.
+
+    `instance` is a random id. `accounts` holds the client id and secret of each target.
+    """
 
     unprinted = ("accounts",)
 
@@ -27,9 +30,10 @@ class Started(Discreet, frozen=True, tag="started"):
 
 
 class Subscription(Discreet, frozen=True, tag="created"):
-    """A subscription was created. `sequence` counts from 1; `at` is in epoch seconds; `codes` are as sent.
+    """A subscription was created.
 
-    `account` is the client id that created it.
+    `sequence` counts from 1, `at` is in epoch seconds, and `codes` are in the order of the request. `account` is the
+    client id that created the subscription.
     """
 
     unprinted = ("secret",)
@@ -60,7 +64,10 @@ class Lead(Struct, frozen=True, tag="lead"):
 
 
 class Token(Discreet, frozen=True, tag="issued"):
-    """An access token was issued. `expires_at` is in epoch seconds; `spared`: it replaces a revoked one."""
+    """An access token was issued.
+
+    `expires_at` is in epoch seconds. `spared` is true if the token replaces a revoked one.
+    """
 
     unprinted = ("text",)
 
@@ -81,7 +88,10 @@ class Revoked(Discreet, frozen=True, tag="revoked"):
 
 
 class Delivery(Struct, frozen=True, tag="triggered"):
-    """A notification is to be delivered for a subscription, next as attempt `number` (from 1) at `due`."""
+    """A notification is to be delivered to a subscription.
+
+    `number` is the number of the next attempt, from 1, and `due` is the time of that attempt.
+    """
 
     id: str
     subscription_id: str
@@ -92,7 +102,10 @@ class Delivery(Struct, frozen=True, tag="triggered"):
 
 
 class Attempted(Struct, frozen=True, tag="attempted"):
-    """A delivery was attempted; `due` is when it is retried, None if it is not. `status` is None without an answer."""
+    """A delivery was attempted.
+
+    `status` is None if there was no answer. `due` is the time of the retry, None if there is none.
+    """
 
     id: str
     subscription_id: str
@@ -117,8 +130,9 @@ _SAMPLE = (("2000.00", "2240.00", "0.12"), ("5000.00", "5750.50", "0.15"), ("120
 def notification_body(code: str, properties: Mapping[str, object] | None = None) -> bytes:
     """Return the body of a notification (service description, section 2.3).
 
-    Without `properties`, ONB10011 gets a sample of those documented, with new ids; other codes get none, since theirs
-    are not documented. Numbers are sent as strings. The message of other codes, not documented either, is the code.
+    Without `properties`, ONB10011 gets a sample of its documented properties with new ids; other codes get none, as
+    theirs are not documented. Numbers are sent as strings. The message of ONB10011 is documented; for other codes the
+    message is the code.
     """
     if properties is None:
         properties = _sample_offers() if code == "ONB10011" else {}
@@ -128,10 +142,11 @@ def notification_body(code: str, properties: Mapping[str, object] | None = None)
 
 
 def sign_notification(body: bytes, secret: str) -> str:
-    """Return the value of X-Signature: `sha256=` and the hex HMAC SHA-256 of the raw body under the secret in UTF-8.
+    """Return the X-Signature header: `sha256=` and the hex HMAC-SHA-256 of the raw body.
 
-    This is the sandbox's own choice: how the service signs is not documented (service description, section 6). In
-    `config/` it is `{header: X-Signature, algorithm: hmac-sha256, prefix: "sha256=", encoding: hex}`.
+    The key of the HMAC is the secret in UTF-8. The service does not document how it signs (service description, section
+    6), so this scheme is the sandbox's own. In `config/` it is `{header: X-Signature, algorithm: hmac-sha256, prefix:
+    "sha256=", encoding: hex}`.
     """
     return f"sha256={hmac.digest(secret.encode(), body, hashlib.sha256).hex()}"
 

@@ -1,29 +1,29 @@
-"""The faults that a create, a token request or a lead can meet, by name, and which request meets which.
+"""The faults that can be injected into creates, token requests and leads, and the choice of a fault for each request.
 
-A fault is drawn for each request. These are the names for creates; with `token-` before them for the token endpoint
-(where "created" means that the token was issued), with `lead-` for leads:
+The names below are for creates. The prefix `token-` makes them faults of the token endpoint, where "created" means that
+the token was issued; the prefix `lead-` makes them faults of leads.
 
 =================  ==============================================================================================
 reset-before       not processed: the connection is reset
 hang               not processed: no answer until the client disconnects, or for 300 s
 400 … 503          not processed: that status: 400, 401, 403, 404, 408, 409, 422, 429, 499, 500, 503
-401-once           401, and the token is revoked: a new one is needed (which is exempt from this fault); creates only
+401-once           401, and the token is revoked; its replacement is exempt from this fault; creates only
 429-retry-after    429 with Retry-After: 1 s; 429-forever: three years
-html-200           not processed: a 200 with an HTML page, as from a captive portal
-redirect           not processed: a 307 to elsewhere; redirect-303: a 303
+html-200           not processed: a 200 with an HTML page, like the login page of a captive portal
+redirect           not processed: a 307 to another host; redirect-303: a 303
 reset-after        created, then the connection is reset
 late               the connection is reset; created two seconds later; creates only
 hang-after         created, then no answer
-drip               created, then the answer is sent a byte a second
-half               created, then the head and half of the body are sent, and a reset
+drip               created, then the answer is sent at one byte per second
+half               created, then the headers and half of the body are sent, then a reset
 500-after          created, then a 500; 502-after: a 502
 html               created, then a 502 with an HTML page
 empty              created, and answered with an empty body
 huge               created, and answered with a body of 32 MiB
 =================  ==============================================================================================
 
-A fault before the creation meets every request. The others only change the answer to a valid request; an invalid one is
-refused as usual.
+A fault that prevents the creation applies to every request. The other faults only change the answer to a valid request;
+an invalid request is refused as usual.
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ HANG_SECONDS = 300.0
 
 
 class Manner(Enum):
-    """The way in which a response is lost."""
+    """How a response is lost."""
 
-    RESET = auto()  # nothing is sent, the connection is reset
-    HANG = auto()  # nothing is sent, the connection stays open
-    DRIP = auto()  # a byte a second
-    HALF = auto()  # the head and half of the body, then a reset
+    RESET = auto()  # nothing is sent; the connection is reset
+    HANG = auto()  # nothing is sent; the connection stays open
+    DRIP = auto()  # one byte per second
+    HALF = auto()  # the headers and half of the body, then a reset
 
 
 class Spoiled(Response, frozen=True, kw_only=True):
-    """A response that gets lost."""
+    """A response that does not arrive whole."""
 
     manner: Manner
 
@@ -84,7 +84,7 @@ def transmit(connection: socket, head: bytes, response: Response) -> None:
                 data = data[1:]
         case Manner.HALF:
             connection.sendall(head + response.body[: len(response.body) // 2])
-            time.sleep(0.05)  # a reset may overtake bytes that the other side has not read yet
+            time.sleep(0.05)  # a reset may discard bytes that the client has not read yet
         case _:
             assert_never(response.manner)
     if response.manner in (Manner.RESET, Manner.HALF):
@@ -93,7 +93,7 @@ def transmit(connection: socket, head: bytes, response: Response) -> None:
 
 
 def _is_gone(connection: socket, seconds: float) -> bool:
-    """Wait at most this many seconds for the client to disconnect; return True if it did."""
+    """Wait up to `seconds` for the client to disconnect; return True if it did."""
     connection.settimeout(seconds)
     try:
         while connection.recv(65_536):
@@ -110,9 +110,9 @@ _KINDS = ("create", "token", "lead")
 
 
 class Fault(Struct, frozen=True):
-    """The fate of a request: whether it is processed, and how its response is spoiled.
+    """The fault of a request: if it is processed, and how its response is spoiled.
 
-    `revokes`: the token of the request is revoked. `late`: the subscription is created later.
+    `revokes` means that the request's token is revoked. `late` means that the subscription is created later.
     """
 
     spoil: Callable[[Response], Response]
@@ -122,7 +122,7 @@ class Fault(Struct, frozen=True):
 
 
 def error_response(status: int, error: str, description: str, *headers: tuple[str, str]) -> Response:
-    """Return an error in the shape OAuth 2.0 gives it (RFC 6749, section 5.2), for the APIs too.
+    """Return an error response in the format of OAuth 2.0 (RFC 6749, section 5.2), also for the APIs.
 
     The service's own error bodies are not documented (service description, section 7).
     """
@@ -173,10 +173,11 @@ FAULT_NAMES = (*FAULTS, *(f"{kind}-{name}" for kind in _KINDS[1:] for name in _A
 
 
 class FaultPlan:
-    """The choice of a fault for each request: scripted, otherwise at random.
+    """Chooses a fault for each request: a scripted one first, otherwise one at random.
 
-    `probabilities` are 0 to 1 by fault name; for one endpoint their sum is at most 1. One `seed` gives one sequence of
-    draws for each endpoint. Raises SettingsError for an unknown name or an invalid probability.
+    `probabilities` maps fault names to numbers from 0 to 1; those of one endpoint add up to at most 1. With the same
+    `seed` each endpoint repeats its sequence of draws. Raises SettingsError for an unknown name or an invalid
+    probability.
     """
 
     def __init__(self, probabilities: Mapping[str, float], seed: int | None = None) -> None:
@@ -195,12 +196,12 @@ class FaultPlan:
                 raise SettingsError(Message("bad-probability", what, ", ".join(name for name, _ in odds)))
 
     def fail_next(self, full_name: str, count: int = 1, target: str | None = None) -> None:
-        """Let the next `count` requests, only to `target` if given, meet a fault. Raises SettingsError."""
+        """Make the next `count` requests (to `target`, if given) meet this fault. Raises SettingsError."""
         kind, name = _parse_name(full_name)
         self._scripted[kind].extend([(name, target)] * count)
 
     def draw(self, kind: str, targets: Collection[str], *, spared: bool = False) -> Fault | None:
-        """Return the fault of the next request to `targets`, if any; the token of a `spared` one is not revoked."""
+        """Return the fault of the next request to one of `targets`, or None; a `spared` token is not revoked."""
         for scripted in self._scripted[kind]:
             if scripted[1] is None or scripted[1] in targets:
                 self._scripted[kind].remove(scripted)

@@ -1,4 +1,4 @@
-"""The targets of the sandbox, their identity providers, and the URLs and credentials of both."""
+"""The targets of the sandbox and their identity providers, with their URLs and credentials."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 DOCUMENTED_TARGETS = ("europe/staging", "europe/production", "usa/staging", "usa/production")
 
-# Written again rather than shared with the client, so that each checks the other.
+# Defined here again rather than imported from the client, so that each checks the other.
 API_NAMES = ("onboarding", "notification", "prequalification", "loan", "preapproval", "testsupport")
 
 _TARGET_NAME = re.compile(r"[a-z0-9][a-z0-9-]*/[a-z0-9][a-z0-9-]*")
 
 
 class Provider(Discreet, frozen=True):
-    """An identity provider. `clients` are secrets by client id; `key` signs its tokens."""
+    """An identity provider. `clients` maps client ids to secrets, and `key` signs the tokens."""
 
     unprinted = ("clients", "key")
 
@@ -33,7 +33,7 @@ class Provider(Discreet, frozen=True):
 
 
 class Target(Discreet, frozen=True):
-    """One region and environment, and the credentials of the partner there."""
+    """A region and environment, with the partner's credentials for it."""
 
     unprinted = ("client_secret",)
 
@@ -55,7 +55,7 @@ class Target(Discreet, frozen=True):
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Raise SettingsError if there are no names, invalid ones, or two with the same variables."""
+    """Raise SettingsError if there is no name, a name is invalid, or two names share their variables."""
     seen: dict[str, str] = {}
     for name in names:
         if not _TARGET_NAME.fullmatch(name):
@@ -69,11 +69,11 @@ def check_names(names: Sequence[str]) -> None:
 def lay_out(
     root: str, names: Sequence[str], accounts: Mapping[str, tuple[str, str]], entropy: Callable[[int], bytes]
 ) -> dict[str, Target]:
-    """Return the targets by name, all below the URL `root`.
+    """Return the targets by name, with all their URLs below `root`.
 
     The staging targets share one identity provider, one audience base and one account; every other target has its own
-    (service description, sections 4.1 and 5). `accounts` are client id and secret by target; a provider for whose
-    targets none is given gets a random one.
+    (service description, sections 4.1 and 5). `accounts` maps targets to client id and secret; a provider gets a random
+    account if none of its targets has one.
     """
     members: dict[str, list[str]] = {}
     for name in names:

@@ -1,4 +1,4 @@
-"""The sandbox as a whole: how it is built, started and closed."""
+"""Builds, starts and closes the sandbox."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ _CONNECTIONS = 512
 
 
 class Sandbox:
-    """The lending service on a port of 127.0.0.1, bound at once and served from `start` to `close`.
+    """The lending service on a port of 127.0.0.1. The port is bound at once and served from `start` until `close`.
 
-    With a `directory` it remembers what happened, and a later one continues there: with the same port (unless another
-    is given; 0 otherwise picks a free one), URLs, accounts and subscriptions, and the deliveries that were not
-    finished; faults and counts of requests begin anew. `retry_interval` and `token_lifetime` are in seconds; `faults`
-    are probabilities by name (see `faults`), and `seed` repeats their draws. `accounts` are client id and secret by
-    target, random if not given. Raises SettingsError.
+    With a `directory` the sandbox keeps its state, and a later sandbox continues with the same URLs, accounts and
+    subscriptions, and repeats unfinished deliveries. It also keeps the port, unless another one is given; otherwise 0
+    means any free port. Faults and request counts start anew.
+
+    `retry_interval` and `token_lifetime` are in seconds. `faults` maps fault names to probabilities (see `faults`), and
+    `seed` makes the draws repeatable. `accounts` maps targets to client id and secret; missing accounts are random.
+    Raises SettingsError.
     """
 
     def __init__(
@@ -50,7 +52,7 @@ class Sandbox:
             memory = None if directory is None else stack.enter_context(closing(Memory(directory)))
             earlier = [] if memory is None else memory.events
             starts = [event for event in earlier if isinstance(event, Started)]
-            # Two sandboxes that follow each other on one port have different URLs, so that they are two services.
+            # Each sandbox has URLs of its own, so that two successive sandboxes on one port count as two services.
             instance, last_port = (starts[-1].instance, starts[-1].port) if starts else (secrets.token_hex(8), 0)
             self._server = Server(
                 port or last_port,
@@ -73,14 +75,14 @@ class Sandbox:
             self._stack = stack.pop_all()
 
     def variables(self) -> list[tuple[str, str]]:
-        """Return the environment variables that point a client at this sandbox, as (name, value)."""
+        """Return the environment variables that point a client at this sandbox, as pairs of name and value."""
         variables = [pair for target in self.world.targets.values() for pair in target.variables()]
         if self._directory is not None:
             variables.append(("RECONCILER_STATE", str(self._directory.absolute() / "state.jsonl")))
         return [*variables, ("RECONCILER_SANDBOX_URL", self.url)]
 
     def wait_idle(self, timeout: float) -> bool:
-        """Wait at most this many seconds; return True if every delivery has succeeded or been given up."""
+        """Wait up to `timeout` seconds; return True if every delivery has succeeded or been given up."""
         with self.world.changed:
             return self.world.changed.wait_for(lambda: not self.world.unfinished, timeout)
 
@@ -89,7 +91,7 @@ class Sandbox:
         self._courier.start()
 
     def close(self) -> None:
-        """End every connection, delivery and thread, within seconds. Idempotent."""
+        """End every connection, delivery and thread within seconds. May be called more than once."""
         self._server.stop()
         self._courier.close()
         self._stack.close()

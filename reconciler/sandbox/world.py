@@ -1,4 +1,4 @@
-"""The state of the sandbox: the sum of its events, and the events that may follow. It has no threads and no sockets."""
+"""The state of the sandbox, computed from its events, and the operations on it. It uses no threads and no sockets."""
 
 from __future__ import annotations
 
@@ -32,15 +32,16 @@ if TYPE_CHECKING:
     from reconciler.sandbox.layout import Provider, Target
 
 
-ATTEMPTS = 4  # the first one, and 3 retries (service description, section 8)
+ATTEMPTS = 4  # the first attempt and 3 retries (service description, section 8)
 
 
 class World:
-    """All state of a sandbox, behind one lock, `changed`, which is notified of every event. The lists only grow.
+    """The whole state of a sandbox. The condition `changed` holds its lock, and every event notifies it.
 
-    `append` stores events before they are applied. `clock` gives epoch seconds, `entropy` a number of random bytes. A
-    create that meets the fault `late` happens `late_seconds` afterwards. `requests` counts by endpoint (`token`,
-    `create`, `lead`) and place: a target, or the name of an identity provider.
+    `append` stores events before they are applied. `clock` returns epoch seconds, and `entropy` returns the given
+    number of random bytes. A create that meets the fault `late` happens `late_seconds` later. `requests` counts
+    requests by endpoint (`token`, `create`, `lead`) and by target or, for tokens, by identity provider. The lists only
+    grow.
     """
 
     def __init__(
@@ -108,19 +109,19 @@ class World:
                 assert_never(event)
 
     def fail_next(self, name: str, count: int = 1, target: str | None = None) -> None:
-        """Let the next `count` requests (to `target`) meet a fault, before any random one. Raises SettingsError."""
+        """Make the next `count` requests (to `target`, if given) meet this fault. Raises SettingsError."""
         with self.changed:
             self._faults.fail_next(name, count, target)
 
     def meet(self, kind: str, place: str, targets: Collection[str], bearer: str = "") -> Fault | None:
-        """Count a request, and return the fault that it meets; `bearer` is its token."""
+        """Count a request and return its fault, if any; `bearer` is the request's token."""
         with self.changed:
             self.requests[kind, place] += 1
             token = self.tokens.get(bearer)
             return self._faults.draw(kind, targets, spared=token is not None and token.spared)
 
     def issue_token(self, provider: Provider, client_id: str, audience: str) -> str:
-        """Return a new token, valid for `token_lifetime` seconds."""
+        """Issue and return a token that is valid for `token_lifetime` seconds."""
         now = int(self._clock())
         expires_at = now + self.token_lifetime
         claims = {"iss": provider.auth_url, "sub": client_id, "aud": audience, "iat": now, "exp": expires_at}
@@ -134,19 +135,19 @@ class World:
         return text
 
     def find_token(self, text: str) -> Token | None:
-        """Return the token if this sandbox issued it, and it has neither expired nor been revoked."""
+        """Return the token if this sandbox issued it and it is neither expired nor revoked."""
         with self.changed:
             token = self.tokens.get(text)
             return None if token is None or text in self._revoked or token.expires_at <= self._clock() else token
 
     def revoke_token(self, text: str) -> None:
-        """Make a token invalid before it expires."""
+        """Revoke a token."""
         with self.changed:
             if text in self.tokens:
                 self.record(Revoked(text))
 
     def create(self, target: str, codes: tuple[str, ...], url: str, account: str = "") -> Subscription:
-        """Return a new subscription, even if there is an equal one: creating is not idempotent."""
+        """Create and return a subscription, even if an equal one exists: creates are not idempotent."""
         with self.changed:
             sequence, secret = len(self.created) + 1, b64encode(self._entropy(32)).decode()
             subscription = Subscription(sequence, self._clock(), target, codes, url, self._new_id(), secret, account)
@@ -154,7 +155,7 @@ class World:
             return subscription
 
     def create_later(self, target: str, codes: tuple[str, ...], url: str, account: str) -> None:
-        """Have a subscription created after `late_seconds`, or when the sandbox stops."""
+        """Schedule the creation of a subscription, in `late_seconds` or when the sandbox stops."""
         with self.changed:
             self._late.append((self._clock() + self.late_seconds, target, codes, url, account))
             self.changed.notify_all()
@@ -165,7 +166,7 @@ class World:
         return lead
 
     def remove(self, subscription_id: str) -> bool:
-        """Remove a subscription, as the operator of the service can; False if none has this id."""
+        """Remove a subscription, as the service's operator does; return False if no subscription has this id."""
         with self.changed:
             exists = any(subscription.id == subscription_id for subscription in self.subscriptions())
             if exists:
@@ -173,13 +174,13 @@ class World:
             return exists
 
     def subscriptions(self, target: str | None = None) -> list[Subscription]:
-        """Return the subscriptions that were not removed, on one target or on all, in order of creation."""
+        """Return the existing subscriptions, of one target or of all, in order of creation."""
         with self.changed:
             existing = [subscription for subscription in self.created if subscription.id not in self._removed]
         return [subscription for subscription in existing if target in (None, subscription.target)]
 
     def trigger(self, code: str, bodies: Iterable[bytes], target: str | None) -> int:
-        """Have notifications delivered to each subscription that has the code; returns how many deliveries start."""
+        """Schedule notifications for each subscription with the code; return the number of deliveries."""
         subscribed = [subscription for subscription in self.subscriptions(target) if code in subscription.codes]
         now = self._clock()
         deliveries = [Delivery(self._new_id(), to.id, code, body, now) for body in bodies for to in subscribed]
@@ -200,13 +201,13 @@ class World:
             return [(delivery, by_id[delivery.subscription_id]) for delivery in due]
 
     def seconds_left(self) -> float | None:
-        """Return the seconds until something is due; None if nothing ever is."""
+        """Return the seconds until the next delivery or late create is due; None if nothing is scheduled."""
         with self.changed:
             due = [late[0] for late in self._late] + [waiting[0] for waiting in self._waiting[:1]]
             return max(0.0, min(due) - self._clock()) if due else None
 
     def create_late(self, until: float = float("inf")) -> None:
-        """Create the late subscriptions that are due by then."""
+        """Create the late subscriptions that are due by `until`."""
         with self.changed:
             due = [late for late in self._late if late[0] <= until]
             self._late = [late for late in self._late if late not in due]
@@ -214,7 +215,7 @@ class World:
                 self.create(target, codes, url, account)
 
     def settle(self, delivery: Delivery, to: Subscription, status: int | None, detail: str, *, final: bool) -> None:
-        """Take the result of an attempt to deliver; one that failed is repeated, unless it is the last or `final`."""
+        """Record the result of a delivery attempt; a failure is retried unless it is `final` or the last attempt."""
         now = self._clock()
         failed = status is None or not 200 <= status < 300
         due = now + self.retry_interval if failed and not final and delivery.number < ATTEMPTS else None
@@ -259,10 +260,9 @@ FILE = "sandbox.jsonl"
 
 
 class Memory:
-    """The events of earlier runs, and the file in `directory` that new ones are appended to; both are created.
+    """The events of earlier runs, and a file for new ones. It creates the directory and the file.
 
-    One sandbox at a time may have it open. A last line that was not written completely is cut off. Raises
-    SettingsError.
+    Only one sandbox at a time can open the file. An incomplete last line is truncated. Raises SettingsError.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -280,10 +280,10 @@ class Memory:
             raise self._unusable(reason or "cannot be opened", str(self._path)) from None
 
     def append(self, events: Iterable[Event]) -> None:
-        """Append events, and return after they are on the disk. Raises OSError."""
+        """Append events and return once they are on disk. Raises OSError."""
         data = b"".join(msgspec.json.encode(event) + b"\n" for event in events)
         with self._writing:
-            if self._descriptor >= 0:  # what ends after it has closed is attempted again by the next run
+            if self._descriptor >= 0:  # a delivery that ends after `close` is repeated by the next run
                 write_at(self._descriptor, data, self._size)
                 self._size += len(data)
 
