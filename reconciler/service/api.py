@@ -1,7 +1,7 @@
-"""The calls that the service offers (service description, section 4), one method for each.
+"""The calls that the service offers (service description, section 4), one method each.
 
-The bearer and the new token after a 401 are plain code rather than an authentication class of the HTTP library: the
-retry of a create is a call of its own, which its caller decides on after it has read the record again.
+The token is renewed here rather than by an authentication class of the HTTP library: the retry of a create is a
+separate call, which the caller decides on after it has read the record again.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _LEAD_FAILURES = {
 
 
 class LeadAnswer(Discreet, frozen=True):
-    """The answer to a lead that was created; its body is not documented and returned as received.
+    """The answer to a lead that was created. Its body is not documented, so it is kept as received.
 
-    `warning` says, in one line, after how many bytes the body was cut off.
+    `warning` says in one line after how many bytes the body was truncated.
     """
 
     unprinted = ("body",)
@@ -52,19 +52,19 @@ class LeadAnswer(Discreet, frozen=True):
 
 
 def lead_failure(outcome: Outcome, detail: str | None, target: str) -> CallFailed:
-    """Return the error for a lead that was not created for certain."""
+    """Return the error for a lead that is not certain to exist."""
     name, what, advice = _LEAD_FAILURES[outcome]
     return CallFailed(Message(name, f"{what}: {detail}" if detail else what, target, (step(advice),)))
 
 
 class Service:
-    """The service with the credentials of one target; `timeout` is in seconds, for the whole of one call.
+    """The service, with the credentials of one target. `timeout` limits each whole call, in seconds.
 
-    Any number of threads may call it. Services with one `cache_dir` share their tokens.
+    Any number of threads may call it. Services with the same `cache_dir` share their tokens.
     """
 
     def __init__(self, target: Target, credentials: Credentials, *, timeout: float, cache_dir: Path) -> None:
-        """Raises SettingsError if the network settings or the cache directory are unusable."""
+        """Raise SettingsError if the network settings or the cache directory are unusable."""
         self._target = target
         self._timeout = timeout
         self._transport = Transport()
@@ -78,7 +78,7 @@ class Service:
         self.close()
 
     def close(self) -> None:
-        """Close the client: later calls send nothing."""
+        """Close the client; later calls send nothing."""
         self._transport.close()
 
     def authorise(self) -> None:
@@ -92,11 +92,11 @@ class Service:
     def create_subscription(
         self, codes: Sequence[str], url: str, may_send: Callable[[], bool], *, renew: bool = True
     ) -> Answer:
-        """Create a webhook subscription (service description, section 4.2); raises nothing.
+        """Create a webhook subscription (service description, section 4.2). Raises nothing.
 
-        `may_send` is called, by another thread, just before the first byte leaves; if it returns false, nothing is
-        sent. Nothing is retried: after a 401 the token is discarded and, with `renew`, a new one is fetched;
-        `retry_after` is then 0.
+        Another thread calls `may_send` just before it sends the first byte, and sends nothing if the result is false.
+        Nothing is retried. After a 401 the token is discarded; with `renew`, a new token is fetched and `retry_after`
+        is 0.
         """
         ordered = sorted(codes)
         body = msgspec.json.encode({"eventCodes": ordered, "webhookUrl": url})
@@ -117,10 +117,10 @@ class Service:
         return replace(answer, retry_after=0.0)
 
     def create_lead(self, body: bytes, may_send: Callable[[], bool] = always) -> LeadAnswer:
-        """Create a lead (service description, section 4.3) from a JSON document, which is sent once and as it is.
+        """Create a lead (service description, section 4.3). The JSON document is sent once and unchanged.
 
-        `may_send` is called as by `create_subscription`. Raises TokenError, and CallFailed, which says whether the lead
-        may have been created.
+        `may_send` works as in `create_subscription`. Raises TokenError, or CallFailed, whose text says if the lead may
+        have been created.
         """
         token = self.token("onboarding")
         answer = self._post("/onboarding/leads", token, body, may_send, accept="application/json")
@@ -140,8 +140,8 @@ class Service:
         accept: str = "*/*",
         sent: Collection[str] = (),
     ) -> Answer:
-        """Send one call; `sent` are the values in it that are no secrets, so that the response may repeat them."""
-        self._secrets = {*self._secrets, token}  # also the tokens of former calls: a service may echo one later
+        """Send one call. `sent` holds its values that are not secret, so that the response may repeat them."""
+        self._secrets = {*self._secrets, token}  # includes the tokens of earlier calls: a service may echo one later
         secrets = self._secrets
         headers = {"authorization": f"Bearer {token}", "content-type": "application/json", "accept": accept}
         result = self._transport.send(

@@ -9,25 +9,25 @@ from pathlib import Path
 
 from reconciler.values import Instant
 
-# Linux leaves sleep out of CLOCK_MONOTONIC and counts it in CLOCK_BOOTTIME; macOS counts it in CLOCK_MONOTONIC.
+# On Linux, CLOCK_MONOTONIC stops during sleep and CLOCK_BOOTTIME does not; on macOS, CLOCK_MONOTONIC does not stop.
 _STEADY = time.CLOCK_BOOTTIME if sys.platform == "linux" else time.CLOCK_MONOTONIC
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 def steady() -> float:
-    """Return seconds on a clock that is never set and counts sleep; comparable within one boot of one machine."""
+    """Return seconds on a clock that is never set and also runs during sleep; comparable within one boot."""
     return time.clock_gettime(_STEADY)
 
 
 def now() -> Instant:
-    """Return this moment on both clocks."""
+    """Return the current time on both clocks."""
     return Instant(wall=time.time(), steady=steady())
 
 
 @cache
 def boot_id() -> str:
-    """Return the identifier of this boot of this machine; "" if the system has none."""
+    """Return the identifier of the current boot; "" if the system has none."""
     try:
         return _BOOT_ID.read_text("ascii").strip()
     except (OSError, UnicodeDecodeError):

@@ -1,7 +1,8 @@
-"""The parts of a JSON body that may be shown: the words of an error, and the fields that may be stored in the clear.
+"""Selects the parts of a JSON body that may be shown or stored: error messages, ids, and values of the request.
 
-Bodies are not documented and may hold a subscription's secret. So the names in a body tell its secrets: a value under a
-name that suggests one is hidden wherever it occurs. A body with too many of them shows no field.
+Bodies are not documented and may hold a subscription's secret. The field names tell which values are secret: a value
+under a name that suggests a secret is hidden wherever it occurs. If a body has too many secrets, none of its fields is
+used.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
 _MOST_FIELDS = 16
 _CONSIDERED_FIELDS = 64
 _FIELD_LENGTH = 128  # characters
-_MOST_NODES = 2000  # of a body in which secrets are looked for
-_MOST_SECRET = 4096  # characters of all secrets that a body calls so
-_SHORTEST_SECRET = 8  # characters: any text may contain a shorter one
+_MOST_NODES = 2000  # of a body that is searched for secrets
+_MOST_SECRET = 4096  # characters of all secrets in a body together
+_SHORTEST_SECRET = 8  # characters: any text may contain a shorter secret
 _OPAQUE = re.compile(r"[\w+=~-]{65,}")
 _SECRET_NAME = re.compile(
     r"session|token|secret|password|credential|(sign\w*|hmac|private|api|access|verification)[_-]?key", re.IGNORECASE
@@ -33,7 +34,7 @@ _ERROR_TEXTS = ("message", "error", "title", "detail", "error_description")
 
 
 def json_object(body: bytes) -> dict[str, object]:
-    """Return the JSON object that `body` is, an empty one for anything else."""
+    """Return the body as a JSON object; empty if it is anything else."""
     try:
         document = msgspec.json.decode(body.removeprefix(b"\xef\xbb\xbf"))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
@@ -42,7 +43,7 @@ def json_object(body: bytes) -> dict[str, object]:
 
 
 def error_text(body: bytes, secrets: Collection[str]) -> str:
-    """Return the words of a JSON error, from the members that such errors usually have; API errors are undocumented."""
+    """Return the message of a JSON error, read from the usual fields; the API does not document its errors."""
     error = json_object(body)
     own = _secrets_of(error)
     if own is None:
@@ -52,11 +53,11 @@ def error_text(body: bytes, secrets: Collection[str]) -> str:
 
 
 def clear_fields(body: bytes, sent: Collection[str], secrets: Collection[str] = ()) -> dict[str, Scalar]:
-    """Return the fields of a response that may be stored in the clear: its top-level ids, and scalars equal to what was
-    `sent`.
+    """Return the response fields that may be stored unencrypted: top-level ids, and values equal to those in `sent`.
 
-    At most 16 fields of 128 characters, and none that may be a credential: a token, a long opaque text, one of
-    `secrets` in any encoding, or the value of a field named like a secret, such as a session id, anywhere in the body.
+    Returns at most 16 fields of 128 characters each. A field is left out if it may be a credential: a token, a long
+    opaque text, one of `secrets` in any encoding, or the value of any field in the body whose name suggests a secret,
+    such as a session id.
     """
     response = json_object(body)
     own = _secrets_of(response)
@@ -78,7 +79,7 @@ def clear_fields(body: bytes, sent: Collection[str], secrets: Collection[str] = 
 
 
 def _secrets_of(document: object) -> set[str] | None:
-    """Return the texts of fields named like a secret; None if there is more than can be looked at in time."""
+    """Return the values of fields whose names suggest a secret; None if the body is too large to search."""
     secrets: set[str] = set()
     unvisited, visited = [document], 0
     while unvisited and visited + len(unvisited) <= _MOST_NODES:
@@ -108,5 +109,5 @@ def _is_identifier(name: str, value: Scalar) -> bool:
 
 
 def _is_plain(value: Scalar) -> bool:
-    """Return True if the journal can hold the value: finite, without control characters and lone surrogates."""
+    """True if the journal can hold the value: a finite number, or text without control or surrogate characters."""
     return value.isprintable() if isinstance(value, str) else abs(value) < 2**63

@@ -1,7 +1,7 @@
-"""The outcome of a call: the one place where a status, or the lack of one, becomes an outcome.
+"""Decides the outcome of a call, from the response or from its absence. Nothing else decides it.
 
-The status decides first. The body counts only to tell an HTML page with a 2xx, which a proxy or a gateway may have
-sent in place of the API: such a page says nothing about the call.
+The status decides first. The body matters only for a 2xx with an HTML page, which a proxy or gateway may have sent in
+place of the API: such a page says nothing about the call.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 _MOVED = (301, 307, 308)
-_MAYBE_DONE = (408, 499)  # a server or proxy timed out, perhaps while the service still processed the call
+_MAYBE_DONE = (408, 499)  # a server or a proxy timed out, perhaps while the service was still processing the call
 _SECONDS = re.compile(r"[+-]?\d{1,9}(\.\d{0,9})?")
 _PAGE_TYPES = {"text/html", "application/xhtml+xml"}
-_CONSIDERED, _INFLATED = 1 << 16, 1 << 12  # bytes of a body in which a page must begin, as received and decompressed
+_CONSIDERED, _INFLATED = 1 << 16, 1 << 12  # bytes of a body that are searched for HTML, as received or decompressed
 _PAGE_START = re.compile(rb"(?:\s+|<!--.*?-->|<\?.*?\?>)*+<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL)
 _MARKS = re.compile(rb"\A(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)")
 
 
 def outcome_of(result: Reply | Failure, secrets: Collection[str]) -> Answer:
-    """Return the answer that the result of a call means; its detail contains none of `secrets`."""
+    """Return the answer for the result of a call; its detail contains none of `secrets`."""
     if isinstance(result, Failure):
         outcome = Outcome.UNKNOWN if result.sent else Outcome.NOT_SENT
         return Answer(outcome, detail=excerpt(result.reason, secrets))
@@ -82,20 +82,20 @@ def _host(location: str) -> str:
 
 
 def _is_page(reply: Reply) -> bool:
-    """Return True if a response calls itself an HTML page or begins as one, compressed or not."""
+    """True if a response declares itself an HTML page or begins like one, compressed or not."""
     kinds = {kind.partition(";")[0].strip().lower() for kind in reply.headers.get("content-type", "").split(",")}
     if kinds & _PAGE_TYPES:
         return True
     candidates = [reply.body[:_CONSIDERED]]
-    for window in (32 + zlib.MAX_WBITS, -zlib.MAX_WBITS):  # gzip or zlib by their first bytes, or bare deflate
+    for window in (32 + zlib.MAX_WBITS, -zlib.MAX_WBITS):  # gzip or zlib by their first bytes, or raw deflate
         with suppress(zlib.error):
             candidates.append(zlib.decompressobj(window).decompress(candidates[0], _INFLATED))
-    # In UTF-16 and UTF-32 every other byte of a tag, or more of them, is zero.
+    # In UTF-16 and UTF-32 at least every other byte of a tag is zero.
     return any(_PAGE_START.match(_MARKS.sub(b"", body.replace(b"\0", b""))) for body in candidates)
 
 
 def _seconds(retry_after: str) -> float | None:
-    """Return the seconds that a Retry-After asks for, in seconds or as a date (RFC 9110, section 10.2.3), or None."""
+    """Return a Retry-After header in seconds, or None; it holds seconds or a date (RFC 9110, section 10.2.3)."""
     text = retry_after.strip()
     if _SECONDS.fullmatch(text):
         return max(0.0, float(text))

@@ -1,7 +1,7 @@
-"""Looks at a server as a call would reach it, with a request that changes nothing: HEAD, and without credentials.
+"""Examines a server as a call would reach it, with a HEAD request that has no credentials and changes nothing.
 
-A receiver need not accept HEAD, and which status the service answers it with is not documented, so hardly any status is
-a failure.
+A receiver need not accept HEAD, and the service does not document its answer to HEAD, so hardly any status counts as a
+failure.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from reconciler.service.transport import Failure, Transport
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_TOLERATED = 15  # seconds by which clocks may differ
+_TOLERATED = 15  # seconds by which the clocks may differ
 
 
 class Probe(Struct, frozen=True):
-    """The result of a probe: the HTTP status of the response, or in one line why there is none.
+    """The result of a probe: the HTTP status of the response or, in one line, why there is no response.
 
-    `ahead` are the seconds by which the clock of this machine is ahead of the server's (negative: behind), as far as
-    that is certain: the Date of a response stands for a whole second, and responses take time. None if it has no Date.
+    `ahead` is the number of seconds by which this machine's clock is certainly ahead of the server's (negative:
+    behind). The bound allows for the Date header's whole seconds and for the time of the exchange. None without a Date.
     """
 
     status: int | None = None
@@ -37,10 +37,10 @@ class Probe(Struct, frozen=True):
 
 
 class Prober:
-    """Sends HEAD requests, from any number of threads; `timeout` is in seconds, for the whole of one."""
+    """Sends HEAD requests from any number of threads. `timeout` limits each whole request, in seconds."""
 
     def __init__(self, timeout: float, clock: Callable[[], float] = time.time) -> None:
-        """Raises SettingsError if the environment's proxy or certificate settings are unusable."""
+        """Raise SettingsError if the environment's proxy or certificate settings are unusable."""
         self._timeout = timeout
         self._clock = clock
         self._transport = Transport()
@@ -52,7 +52,7 @@ class Prober:
         self._transport.close()
 
     def probe(self, url: str) -> Probe:
-        """Return what a HEAD request for `url` shows. Raises nothing."""
+        """Send a HEAD request to `url` and return the result. Raises nothing."""
         asked = self._clock()
         result = self._transport.send("HEAD", url, timeout=self._timeout)
         if isinstance(result, Failure):
@@ -61,9 +61,9 @@ class Prober:
 
 
 def examine_server(url: str, *, of_service: bool, timeout: float) -> Iterator[Finding]:
-    """Yield findings: is the server of `url` reachable and, for the service, does this machine's clock agree?
+    """Yield findings about the server of `url`: is it reachable and, for the service, do the clocks agree?
 
-    Raises SettingsError as `Prober` does.
+    Raises SettingsError, as `Prober` does.
     """
     parts = urlsplit(url)
     origin = f"{parts.scheme}://{parts.netloc}"
@@ -91,7 +91,10 @@ def _clock(origin: str, ahead: float) -> Finding:
 
 
 def _ahead(date: str, asked: float, answered: float) -> float | None:
-    """Return the seconds that this machine's clock is certainly ahead of a server that gave `date` in between."""
+    """Return the seconds by which this machine's clock is certainly ahead of a server; None if `date` is invalid.
+
+    The server gave `date` between the times `asked` and `answered`.
+    """
     try:
         server = parsedate_to_datetime(date).timestamp()
     except (ValueError, TypeError, OverflowError, IndexError):

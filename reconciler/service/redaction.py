@@ -1,8 +1,8 @@
 """Makes text from the service safe to show: one short line without secrets.
 
-A secret is found by its grams: every eight bytes that stand next to each other in it, in hex or in base64. So a part of
-a secret is found as well (services like to echo the beginning of a token that they refuse), and the work grows with
-the length of the secrets and of the text, whatever they are made of. No pattern is built from a secret.
+A secret is found by its grams, the runs of eight consecutive bytes in the secret, its hex form or its base64 form. So
+parts of a secret are found too; services often echo the beginning of a token that they refuse. The work grows linearly
+with the length of the secrets and of the text. No regular expression is built from a secret.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 REDACTED = "[redacted]"
 
 _LIMIT = 200  # characters of an excerpt
-_CONSIDERED = 4096  # characters of a text: the rest is never shown
+_CONSIDERED = 4096  # characters of a text that are examined; the rest is never shown
 _GRAM = 8
-_LONGEST_SECRET = 1 << 14  # bytes whose grams are looked for
+_LONGEST_SECRET = 1 << 14  # bytes of a secret that are examined
 _LONG_WORD = 16
-_LAYERS = 2  # escapes that are undone, one within the other
+_LAYERS = 2  # levels of nested escapes that are decoded
 _PLAIN_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _TOKENS = (
     re.compile(r"\b(?:bearer|basic)\s+(?P<token>[\w.~+/=-]{16,})", re.IGNORECASE),
@@ -32,18 +32,18 @@ _TOKENS = (
 )
 _ESCAPE = re.compile(rb"%(?P<hex>[0-9a-fA-F]{2})|\\+u(?P<code>[0-9a-fA-F]{4})|\\+(?P<sign>[\"/\\])")
 _ALIKE = bytes.maketrans(b"-_ ", b"+/+")
-"""The two alphabets of base64 are one, and a space is what it is in a form."""
+"""Treats both alphabets of base64 as one, and a space as `+`, as in a form."""
 
 
 class _Forms(NamedTuple):
-    """The forms of secrets: as they are or as usual encoders write them, and the grams of all their encodings."""
+    """The forms of some secrets: `wholes` in the usual encodings, and the grams of all encodings."""
 
     wholes: frozenset[bytes]
     grams: frozenset[bytes]
 
 
 class _Encoded(NamedTuple):
-    """A text as bytes; the byte at an index stands for the characters from `starts` up to `ends` of the original."""
+    """A text as bytes. Byte `i` stands for the characters from `starts[i]` up to `ends[i]` of the original."""
 
     data: bytes
     starts: list[int]
@@ -51,10 +51,10 @@ class _Encoded(NamedTuple):
 
 
 def redact(text: str, secrets: Collection[str]) -> str:
-    """Return `text` without any of `secrets`, whole, in part or encoded, and without what looks like a token.
+    """Return `text` with every secret replaced, whole, in part or encoded, and everything that looks like a token.
 
-    Upper and lower case make no difference. The encodings are percent and JSON escapes, hex and base64. A part counts
-    from eight characters on; a plain word of a language that is part of a secret counts from sixteen.
+    Case is ignored. The encodings are percent and JSON escapes, hex and base64. A part of a secret counts from eight
+    characters on, or from sixteen if the part is a plain word.
     """
     hidden = bytearray(len(text))
     for start, end in (
@@ -72,7 +72,7 @@ def redact(text: str, secrets: Collection[str]) -> str:
 
 
 def reveals(text: str, secrets: Collection[str]) -> bool:
-    """Return True if `redact` would remove something."""
+    """True if `redact` would remove something."""
     return redact(text, secrets) != text
 
 
@@ -84,7 +84,7 @@ def excerpt(text: str, secrets: Collection[str] = (), limit: int = _LIMIT) -> st
 
 
 def _secrets_in(text: str, secrets: Collection[str]) -> Iterator[tuple[int, int]]:
-    """Yield the positions of secrets and of long parts of them, in the text and under its escapes."""
+    """Yield the positions of secrets and of long parts of them, in the text and in its unescaped forms."""
     forms = _forms_of_all(frozenset(filter(None, secrets)))
     encoded = _encoded(text)
     for _ in range(1 + _LAYERS):
@@ -104,7 +104,7 @@ def _secrets_in(text: str, secrets: Collection[str]) -> Iterator[tuple[int, int]
 
 
 def _runs(data: bytes, grams: frozenset[bytes]) -> list[tuple[int, int]]:
-    """Return where grams stand; those that overlap or touch are one run."""
+    """Return the positions of grams; grams that overlap or touch form one run."""
     runs: list[tuple[int, int]] = []
     for at in range(len(data) - _GRAM + 1):
         if data[at : at + _GRAM] in grams:
@@ -126,7 +126,7 @@ def _forms_of(secret: str) -> _Forms:
     plain = secret.encode(errors="surrogatepass")[:_LONGEST_SECRET]
     wholes = {plain, plain.hex().encode(), quote(plain, safe="").encode(), json.dumps(secret)[1:-1].encode()}
     forms = [plain, plain.hex().encode()]
-    for offset in range(3):  # the text before it shifts the bits
+    for offset in range(3):  # preceding text shifts the bits
         start, end = 4 if offset else 0, (offset + len(plain)) // 3 * 4
         forms.append(b64encode(bytes(offset) + plain)[start:end])
     grams = {form[at : at + _GRAM] for form in map(_alike, forms) for at in range(len(form) - _GRAM + 1)}
@@ -147,7 +147,7 @@ def _encoded(text: str) -> _Encoded:
 
 
 def _unescaped(encoded: _Encoded) -> _Encoded:
-    """Return a text with one layer of escapes undone."""
+    """Return a text with one level of escapes decoded."""
     data, starts, ends, at = bytearray(), list[int](), list[int](), 0
     for escape in _ESCAPE.finditer(encoded.data):
         start, end = escape.span()

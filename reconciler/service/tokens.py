@@ -1,6 +1,6 @@
-"""Access tokens for the APIs of the service (service description, section 5), cached or requested.
+"""Gets access tokens for the APIs of the service (service description, section 5) from a cache or by request.
 
-A request that fails does no harm, so it is retried a few times while the identity provider is unreachable, failing or
+A failed token request does no harm, so it is retried a few times while the identity provider is unreachable, failing or
 overloaded.
 """
 
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
 PAUSES = (0.5, 1.0, 2.0)
 """Seconds before each retry."""
 
-_LONGEST_LIFE = 86_400  # seconds (service description, section 8): a longer one is cut to this
+_LONGEST_LIFE = 86_400  # seconds (service description, section 8): a longer lifetime is reduced to this
 _LONGEST_TOKEN = 16_384  # characters: servers accept no longer header
 _LONGEST_PAUSE = 10.0
 _MEMBER = re.compile(r"(?:`\$\.|field `)(\w+)`")  # in the text of a validation error
 
 
 class Secret(Protocol):
-    """A value that hides what it holds from its repr, such as pydantic's SecretStr."""
+    """A value that its repr hides, like pydantic's SecretStr."""
 
     def get_secret_value(self) -> str: ...
 
@@ -89,14 +89,14 @@ class Tokens:
         return self._cache.get(purpose, self._secret, lambda: self._request(purpose))
 
     def discard(self, api: str, refused: str) -> None:
-        """Throw away a token that the service refused."""
+        """Discard a token that the service refused."""
         self._cache.discard(self._purpose(api), self._secret, refused)
 
     def _purpose(self, api: str) -> Purpose:
         return Purpose(self._target.auth_url, self._credentials.client_id, f"{self._target.audience_base}/{api}")
 
     def _request(self, purpose: Purpose) -> tuple[str, float]:
-        """Request a token and its lifetime in seconds; after `timeout` seconds in all there is no further retry."""
+        """Request a token and return it with its lifetime in seconds. No retry starts later than `timeout` seconds."""
         started, answer = clock.steady(), self._ask(purpose)
         for pause in PAUSES:
             transient = answer.status is None or answer.status == 429 or answer.status >= 500
@@ -115,7 +115,7 @@ class Tokens:
             fault = "a JSON object"
         else:
             return token.access_token, min(token.expires_in, _LONGEST_LIFE)
-        # Outside of the handler: the validation error may quote the answer, and a token in it.
+        # Outside of the handler: the validation error may quote the answer, and so a token.
         raise self._error(answer, f"HTTP {answer.status} without {fault}", purpose)
 
     def _ask(self, purpose: Purpose) -> Answer:
@@ -151,11 +151,11 @@ logger = logging.getLogger("reconciler.service")
 
 _FORMAT = b"reconciler token 1"
 _FILE_LIMIT = 1 << 16
-_PATIENCE = 30.0  # seconds to wait for another process that requests the same token, before it is requested here too
+_PATIENCE = 30.0  # seconds to wait for another process that requests the same token; then this one does too
 
 
 class Purpose(Struct, frozen=True):
-    """The identity provider, client and audience of a token. Targets that share all three share the token."""
+    """The identity provider, client and audience of a token. Targets with the same three values share the token."""
 
     auth_url: str
     client_id: str
@@ -163,12 +163,15 @@ class Purpose(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """A file name for the purpose: 64 hexadecimal digits."""
+        """Return a file name for the purpose: 64 hexadecimal digits."""
         return hashlib.sha256(_FORMAT + msgspec.json.encode(self)).hexdigest()
 
 
 class Token(Discreet, frozen=True):
-    """A token, when it was requested (on both clocks, in the boot with the id `boot`), and its lifetime in seconds."""
+    """A token with the time of its request and its lifetime in seconds.
+
+    `wall` and `steady` are that time on both clocks, and `boot` is the id of the boot in which `steady` is valid.
+    """
 
     unprinted = ("value",)
 
@@ -180,9 +183,10 @@ class Token(Discreet, frozen=True):
     lifetime: float
 
     def is_fresh(self) -> bool:
-        """Return True if it may be used: with a margin of a tenth of its lifetime, five minutes at most.
+        """True if the token may be used: it must not be within a safety margin of its expiry.
 
-        The wall clock may have been set since; within one boot, the steady clock must agree.
+        The margin is a tenth of the lifetime, at most five minutes. The wall clock may have been set since the request,
+        so within one boot the steady clock must agree.
         """
         usable, now = self.lifetime - min(300.0, self.lifetime / 10), clock.now()
         same_boot = self.boot != "" and self.boot == clock.boot_id()
@@ -190,12 +194,12 @@ class Token(Discreet, frozen=True):
 
 
 class TokenCache:
-    """The tokens of one directory. Threads and processes that need the same token request it once between them."""
+    """The cached tokens in a directory. Threads and processes that need the same token share one request."""
 
     def __init__(self, directory: Path) -> None:
-        """Use `directory`, created with mode 0700 if needed.
+        """Use `directory`; create it with mode 0700 if it does not exist.
 
-        Raises SettingsError for a directory that other users could write to.
+        Raises SettingsError if other users could write to the directory.
         """
         self._directory = directory
         self._memory: dict[tuple[Purpose, str], Token] = {}
@@ -207,16 +211,16 @@ class TokenCache:
                 private_directory(directory)
 
     def get(self, purpose: Purpose, secret: str, request: Callable[[], tuple[str, float]]) -> str:
-        """Return the cached token if it is fresh, else the one that `request` returns, which is then cached.
+        """Return the cached token if it is fresh; otherwise request a token and cache it.
 
-        `request` returns a token and its lifetime in seconds. Raises what it raises.
+        `request` returns a token and its lifetime in seconds. Its exceptions are not caught.
         """
         token = self._memory.get((purpose, secret))
         if token is None or not token.is_fresh():
             with self._alone(purpose):
                 token = self._read(purpose, secret)
                 if token is None or not token.is_fresh():
-                    before = clock.now()  # its lifetime starts between the request and the answer
+                    before = clock.now()  # the lifetime starts between the request and the answer
                     value, lifetime = request()
                     token = Token(purpose, value, before.wall, before.steady, clock.boot_id(), lifetime)
                     self._write(token, secret)
@@ -224,7 +228,7 @@ class TokenCache:
         return token.value
 
     def discard(self, purpose: Purpose, secret: str, value: str) -> None:
-        """Delete the token `value` from the cache, unless another one has replaced it."""
+        """Delete the token `value` from the cache, unless another token has replaced it."""
         with self._alone(purpose):
             cached, stored = self._memory.get((purpose, secret)), self._read(purpose, secret)
             if cached is not None and cached.value == value:
@@ -252,7 +256,10 @@ class TokenCache:
 
     @contextmanager
     def _alone(self, purpose: Purpose) -> Iterator[None]:
-        """Hold the lock of `purpose` if possible, against threads too: without it a token may be requested twice."""
+        """Hold the lock of `purpose`, if possible, against threads and processes.
+
+        Without the lock, two of them may request the same token.
+        """
         with ExitStack() as held:
             with suppress(OSError):
                 held.enter_context(locked_file(self._directory / f"{purpose.key}.lock", _PATIENCE))
@@ -260,7 +267,7 @@ class TokenCache:
 
     @contextmanager
     def _tolerant(self) -> Iterator[None]:
-        """Ignore errors of the cache if it cannot be written, and log that once."""
+        """Ignore an error when the cache cannot be written; log the first one."""
         try:
             yield
         except OSError as problem:

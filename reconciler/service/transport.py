@@ -1,12 +1,13 @@
-"""One HTTP exchange, and whether its request can have reached the server.
+"""Performs one HTTP exchange and reports if the request can have reached the server.
 
-This is where exceptions of httpx end: an exchange returns a `Reply` or a `Failure`. It is also the only module that
-imports httpx, so that a fork with the same API can take its place.
+An exchange returns a `Reply` or a `Failure`; no exception of httpx leaves this module. Only this module imports httpx,
+so that a fork with the same API can replace it.
 
-httpx has a timeout for each phase of a call, which a header that drips a byte a second never meets, and none for name
-resolution. So a daemon thread performs the exchange, and the caller waits for it until the deadline. Then the exchange
-is over: a request that was not sent can no longer be, and the socket of one that was is shut down, which ends the
-thread too. The `trace` extension says when the socket is connected, and when the first byte is about to leave.
+httpx has a timeout for each phase of a call, but none for name resolution, and a response that arrives one byte at a
+time never exceeds those timeouts. So a daemon thread performs the exchange, and the caller waits for it until the
+deadline. Then the exchange is over: an unsent request is never sent, and the socket of a sent request is shut down,
+which ends the thread too. The `trace` extension reports when the socket is connected, and when the first byte is about
+to leave.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("reconciler.service")
 
-# At DEBUG they log every header they receive, cookies and echoes among them.
+# At DEBUG these libraries log every header they receive, including cookies and echoed tokens.
 for _library in ("httpcore", "httpx"):
     logging.getLogger(_library).setLevel(logging.WARNING)
 
-BODY_LIMIT = 1 << 20  # bytes of a response's body that are read
+BODY_LIMIT = 1 << 20  # bytes of a response body that are read
 
-_TICK = 1.0  # seconds between looks at the steady clock: the clock of a wait stops while the machine sleeps
+_TICK = 1.0  # seconds between checks of the steady clock: the clock of `Event.wait` stops while the machine sleeps
 _HEADERS = {
     "accept": "*/*",
     "user-agent": f"reconciler/{__version__}",
@@ -52,10 +53,10 @@ _HEADERS = {
 
 
 class Reply(Discreet, frozen=True):
-    """A response whose status line and headers arrived, whether or not its body did.
+    """A response whose status line and headers arrived; its body may be incomplete.
 
-    Header names are in lower case. `head` is the status line and the headers as received, with the blank line. `body`
-    is what arrived of the body, at most BODY_LIMIT bytes; `whole` is true if that is all of it.
+    Header names are in lower case. `head` is the status line and the headers as received, including the blank line.
+    `body` is the part of the body that arrived, at most BODY_LIMIT bytes. `whole` is true if it is the entire body.
     """
 
     unprinted = ("headers", "body", "head")
@@ -75,11 +76,11 @@ class Failure(NamedTuple):
 
 
 class Withheld(Exception):
-    """The request must not be sent."""
+    """Raised to stop a request before it is sent."""
 
 
 class Meaning(NamedTuple):
-    """The meaning of an exception: whether the request may have been sent, and a description."""
+    """The meaning of an exception: if the request may have been sent, and a description."""
 
     maybe_sent: bool
     words: str
@@ -104,35 +105,37 @@ MEANINGS: Mapping[type[BaseException], Meaning] = {
     Withheld: Meaning(False, "stopped before the request was sent"),
     BaseException: Meaning(True, "the request failed"),
 }
-"""Each exception, by its most particular class here. One that is raised before the first byte leaves always means that
-nothing was sent; this table decides about the others."""
+"""Maps exception classes to their meaning; the most specific class applies.
+
+An exception before the first byte always means that nothing was sent; the table decides about later exceptions.
+"""
 
 
 def meaning_of(problem: BaseException) -> Meaning:
-    """Return the entry of MEANINGS for the most particular class of `problem`."""
+    """Return the entry of MEANINGS for the most specific class of `problem`."""
     return next(MEANINGS[kind] for kind in type(problem).__mro__ if kind in MEANINGS)
 
 
 def always() -> bool:
-    """Allow every request: for calls that change nothing, or that a person makes."""
+    """Allow every request; used for calls that change nothing or that a person starts."""
     return True
 
 
 @lru_cache(maxsize=4)
 def _trusted(file: str | None, directory: str | None) -> ssl.SSLContext:  # noqa: ARG001 - httpx reads them itself
-    """Return a context that trusts the authorities of SSL_CERT_FILE or SSL_CERT_DIR; loading them takes 15 ms."""
+    """Return a TLS context with the authorities of SSL_CERT_FILE or SSL_CERT_DIR. It is cached: loading takes 15 ms."""
     return httpx.create_ssl_context()
 
 
 class Transport:
-    """Sends requests, from any number of threads, each on a new connection.
+    """Sends requests from any number of threads, each on a new connection.
 
-    No redirect is followed, no cookie kept, nothing retried. Only https goes through the proxies of the environment:
-    plain http is for loopback, and a proxy would read the credentials.
+    It follows no redirect, keeps no cookie and retries nothing. Only https uses the proxies of the environment: plain
+    http is for loopback, and a proxy could read the credentials.
     """
 
     def __init__(self) -> None:
-        """Raises SettingsError if the environment's proxy or certificate settings are unusable."""
+        """Raise SettingsError if the environment's proxy or certificate settings are unusable."""
         problem = ""
         try:
             self._client = httpx.Client(
@@ -146,13 +149,13 @@ class Transport:
             )
         except (httpx.InvalidURL, ValueError, OSError, ImportError) as unusable:
             problem = type(unusable).__name__
-        if problem:  # outside of the handler, and without its text: the URL of a proxy may hold a password
+        if problem:  # outside of the handler and without the exception's text: a proxy URL may contain a password
             what = f"the proxy or certificate settings of the environment are unusable ({problem})"
             names = "HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY, SSL_CERT_FILE and SSL_CERT_DIR"
             raise SettingsError(Message("unusable-network-settings", what, steps=(step(f"check {names}"),)))
 
     def close(self) -> None:
-        """Close the client: a later call sends nothing."""
+        """Close the client; later calls send nothing."""
         self._client.close()
 
     def send(
@@ -166,10 +169,10 @@ class Transport:
         may_send: Callable[[], bool] = always,
         secrets: Collection[str] = (),
     ) -> Reply | Failure:
-        """Send one request and return its result after at most `timeout` seconds; raises nothing.
+        """Send one request and return its result after at most `timeout` seconds. Raises nothing.
 
-        `may_send` is called by another thread just before the first byte is written; if it returns false, or raises,
-        nothing is sent. The reason of a failure contains none of `secrets`.
+        Another thread calls `may_send` just before it sends the first byte, and sends nothing if the call returns false
+        or raises. The reason of a failure contains none of `secrets`.
         """
         started = steady()
         exchange = _Exchange(method, timeout, may_send)
@@ -192,12 +195,12 @@ class Transport:
 
 
 def _note_head(response: httpx.Response) -> None:
-    """Note the head before httpx parses it further: httpx raises for an unreadable Location."""
+    """Store the head before httpx parses it further, as httpx raises for an unreadable Location header."""
     response.request.extensions["exchange"].head_arrived(response)
 
 
 class _Exchange:
-    """One request: its permissions and its state. `_lock` guards what the caller and the thread share."""
+    """The state of one request. `_lock` guards the attributes that the caller and the thread share."""
 
     def __init__(self, method: str, timeout: float, may_send: Callable[[], bool]) -> None:
         self._method = method.encode()
@@ -213,7 +216,7 @@ class _Exchange:
         self._problem: BaseException | None = None
 
     def result(self, perform: Callable[[], None], secrets: Collection[str]) -> Reply | Failure:
-        """Have a thread call `perform`, and return what is known when it is done, or at the deadline."""
+        """Run `perform` in a thread and return the result when it ends, or what is known at the deadline."""
 
         def work() -> None:
             try:
@@ -231,13 +234,13 @@ class _Exchange:
         try:
             while (left := self._deadline - steady()) > 0 and not self._done.wait(min(left, _TICK)):
                 pass
-        finally:  # an interrupt, too, ends the exchange
+        finally:  # also ends the exchange after an interrupt
             self._end()
         with self._lock:
             return self._known(secrets)
 
     def perform(self, stream: Any) -> None:
-        """Send the request, and read the response; called by the thread. `stream` is what `Client.stream` returns."""
+        """Send the request and read the response, in the thread. `stream` is the result of `Client.stream`."""
         with stream as response:
             for chunk in response.iter_raw():
                 with self._lock:
@@ -245,18 +248,18 @@ class _Exchange:
                     if self._is_over or len(self._body) > BODY_LIMIT:
                         return
         with self._lock:
-            self._is_whole = not self._is_over  # a socket that was shut down looks like a body that ends
+            self._is_whole = not self._is_over  # after a shutdown, an incomplete body looks like a complete one
 
     def trace(self, event: str, info: Mapping[str, Any]) -> None:
-        """Follow the events of the connection. Raises Withheld at the last moment at which nothing was sent."""
+        """Handle the events of the connection. Raises Withheld if the request must not be sent."""
         if event.endswith(".connect_tcp.complete"):
             self._connected(info["return_value"])
-        # Through a proxy the first request is CONNECT.
+        # Through a proxy, the first request is CONNECT.
         elif event == "http11.send_request_headers.started" and info["request"].method == self._method:
             self._release(info["request"].url.scheme == b"http")
 
     def head_arrived(self, response: httpx.Response) -> None:
-        """Note the status line and the headers: from here on they decide the outcome."""
+        """Store the status line and the headers; from now on they decide the outcome."""
         version, reason = response.extensions["http_version"], response.extensions["reason_phrase"]
         fields = b"".join(b"%s: %s\r\n" % header for header in response.headers.raw)
         head = b"%s %d %s\r\n%s\r\n" % (version, response.status_code, reason, fields)
@@ -264,17 +267,20 @@ class _Exchange:
             self._head = Reply(response.status_code, dict(response.headers), head)
 
     def _connected(self, stream: Any) -> None:
-        """Keep a second handle of the socket: TLS takes the first one over."""
+        """Keep a second handle of the socket, as TLS takes over the first one."""
         connection: socket.socket = stream.get_extra_info("socket")
-        with suppress(OSError), self._lock:  # a reset may have been faster
+        with suppress(OSError), self._lock:  # a reset may have come first
             self._is_local = ip_address(connection.getpeername()[0].partition("%")[0]).is_loopback
             self._socket = None if self._is_over else connection.dup()
         if self._socket is None:
-            connection.close()  # nobody else knows of it yet
+            connection.close()  # no other thread knows of this socket yet
             raise Withheld
 
     def _release(self, plain: bool) -> None:
-        """The point of no return: from here on the outcome is unknown, unless a status line arrives."""
+        """Check for the last time if the request may be sent.
+
+        From here on the outcome is unknown unless a status line arrives.
+        """
         if plain and not self._is_local:
             raise httpx.ConnectError("http is allowed for loopback addresses only")
         if not self._may_send():
@@ -285,7 +291,7 @@ class _Exchange:
             self._is_sent = True
 
     def _end(self) -> None:
-        """Nothing is sent or read any more: shut the socket down, which wakes a thread that is reading from it."""
+        """End the exchange: shut the socket down, which wakes a thread that reads from it."""
         with self._lock:
             self._is_over = True
             if self._socket is not None:
@@ -307,9 +313,9 @@ class _Exchange:
 
 
 def _quoted(problem: BaseException, secrets: Collection[str]) -> str:
-    """Return the text of an exception if it is of the system, or the status if it is of a proxy; "" for others.
+    """Return the text of a system error or the status of a proxy; "" for other exceptions.
 
-    The text of a LocalProtocolError, for example, holds the header that it is about.
+    Other texts may hold secrets: that of a LocalProtocolError quotes the invalid header.
     """
     match problem:
         case httpx.ConnectError():

@@ -1,1 +1,1 @@
-"""The places a record can be in: a file, a git branch, an object store, a database."""
+"""The stores: a record can be in a file, on a git branch, in an object store or in a database."""

@@ -1,8 +1,8 @@
-"""A record in a file of this machine.
+"""A record in a file on this machine.
 
-An append locks the file while it writes. Readers take no lock: a record only grows, so an append under way shows as
-an incomplete last line, or as complete ones. A read waits until what it read is on the disk, even if the process that
-wrote it was killed before that: heads are remembered, and plans made, of durable lines only.
+An append locks the file while it writes. Readers take no lock: a record only grows, so they see an append in progress
+as an incomplete last line or as complete lines. A read first syncs the lines to disk, even if the process that wrote
+them was killed, so remembered heads and plans always refer to durable lines.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _FILE_MODE, _DIRECTORY_MODE = 0o644, 0o755
-_PATIENCE = 30.0  # seconds to wait for another process that appends, which takes milliseconds
+_PATIENCE = 30.0  # seconds to wait for another process to append, which normally takes milliseconds
 _STEPS = {
     ENOSPC: "make room on the disk",
     EDQUOT: "make room on the disk, or have the quota raised",
@@ -42,7 +42,7 @@ _STEPS = {
 
 
 class FileStore:
-    """The record in one file. Symbolic links to it are resolved once, so that it has one name on this machine."""
+    """The record in one file. Symbolic links are resolved once, so that the file has one name on this machine."""
 
     path: Path | None
 
@@ -51,7 +51,7 @@ class FileStore:
         self.place = str(self._file)
 
     def read(self) -> Stored:
-        """Return the file's bytes, which are then on the disk."""
+        """Return the file's bytes after syncing them to disk."""
         with self._failures_named("read"):
             try:
                 descriptor = open_regular(self._file, os.O_RDONLY | os.O_NOFOLLOW)
@@ -66,13 +66,13 @@ class FileStore:
     def append(
         self,
         head: str | None,
-        seq: int,  # noqa: ARG002 - for stores that find lines by their numbers
+        seq: int,  # noqa: ARG002 - for stores that address lines by number
         lines: bytes,
-        note: str,  # noqa: ARG002 - a file has no history of its own
+        note: str,  # noqa: ARG002 - a file has no history
         *,
-        second: str | None = None,  # noqa: ARG002 - nor a second place
+        second: str | None = None,  # noqa: ARG002 - a file has no second place for the head
     ) -> None:
-        """Append under a lock; if that fails, the file is unchanged."""
+        """Append the lines under a lock; a failure leaves the file unchanged."""
         with self._failures_named("write"):
             if head is None:
                 self._begin(lines)
@@ -84,13 +84,13 @@ class FileStore:
                 _write_after(descriptor, tail[0], lines)
 
     def prepare(self) -> None:
-        """Refuse a file system on which another host would not see the lock; the file is made with the record."""
+        """Refuse a file system on which other hosts do not see the lock. The first append creates the file."""
         if kind := host_only_locks(self._file):
             what = f"other hosts do not see locks on this file system ({kind}), so two runs could both append"
             raise RecordError(Message("host-only-locks", what, self.place, (Step("keep the record elsewhere"),)))
 
     def check_writable(self) -> None:
-        """Open the file for writing, and write another one beside it."""
+        """Open the file for writing, and write a temporary file beside it."""
         self.prepare()
         with self._failures_named("write"):
             with suppress(FileNotFoundError):
@@ -100,7 +100,7 @@ class FileStore:
                 sync_directory(directory)
 
     def _begin(self, lines: bytes) -> None:
-        """Create the file as a whole: a link fails if the name exists, and a rename would not."""
+        """Create the file with all its lines. A link fails if the name exists; a rename would replace the file."""
         make_directory(self._file.parent, _DIRECTORY_MODE)
         with written_beside(self._file, lines, _FILE_MODE) as beside:
             try:
@@ -111,7 +111,7 @@ class FileStore:
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
-        """Yield the open file under its lock. If it was replaced during the wait, it is opened again."""
+        """Yield the open, locked file. If the file was replaced during the wait, the new file is opened."""
         while True:
             try:
                 descriptor = open_regular(self._file, os.O_RDWR | os.O_NOFOLLOW)
@@ -133,7 +133,7 @@ class FileStore:
 
     @contextmanager
     def _failures_named(self, verb: str) -> Iterator[None]:
-        """Turn OSError into StoreUnavailable, which says what failed, where and why."""
+        """Convert OSError to StoreUnavailable, which says what failed, where and why."""
         try:
             yield
         except LockHeld as problem:
@@ -147,7 +147,10 @@ class FileStore:
 
 
 def _write_after(descriptor: int, end: int, lines: bytes) -> None:
-    """Replace what follows `end`, a torn write, with `lines`; a failure leaves nothing of them."""
+    """Replace everything after `end` with `lines`; a failure removes them again.
+
+    The bytes after `end` are what an interrupted write left.
+    """
     try:
         os.ftruncate(descriptor, end)
         write_at(descriptor, lines, end)
@@ -159,7 +162,7 @@ def _write_after(descriptor: int, end: int, lines: bytes) -> None:
 
 
 def _last_line(descriptor: int) -> tuple[int, bytes]:
-    """Return the end of the last complete line, and that line, reading no more than needed."""
+    """Return the offset after the last complete line, and that line; read no more than needed."""
     size = os.fstat(descriptor).st_size
     span = 8192
     while True:

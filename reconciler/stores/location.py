@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 _SCHEME = re.compile(r"(?i:([a-z][a-z0-9.-]*)(?:\+[^:]*)?:|(git)\+)")
 _CREDENTIALS = re.compile(
-    r"[a-z0-9+.-]+://[^?#]*:[^?#]*@"  # a password before the host, perhaps with a slash in it
-    r"|git\+(?:https?|file)://[^/]*@"  # a token in the place of a user
+    r"[a-z0-9+.-]+://[^?#]*:[^?#]*@"  # a password before the host, possibly with a slash in it
+    r"|git\+(?:https?|file)://[^/]*@"  # a token in place of a user name
     r"|git\+[^:/]*:[^@/]*@"
     r"|.*[?&][^&=]*(?:password|secret|%)[^&=]*=",  # a keyword may be percent-encoded
     re.IGNORECASE | re.DOTALL,
@@ -34,15 +34,13 @@ _NO_CREDENTIALS = Step(
 
 
 def open_store(place: str, config: Path, cache: Path) -> Store:
-    """Return the store that a place names.
+    """Return the store for a place.
 
-    Paths are relative to the directory that holds `config`, and `git:` means the repository there; git keeps a copy of
-    its branch below `cache`. Nothing is asked of a remote place yet. No message shows a place before it is known to be
-    free of credentials.
-
-    Raises SettingsError for what names no place, and for one whose library is not installed.
+    Paths are relative to the directory that contains `config`, and `git:` means the repository there. Git keeps a copy
+    of the branch below `cache`. A remote place is not contacted yet. A place appears in a message only after it was
+    checked for credentials. Raises SettingsError for an invalid place, and for a place whose library is not installed.
     """
-    root = Path(os.path.abspath(config)).parent  # noqa: PTH100 - a link to config/ stays where it is
+    root = Path(os.path.abspath(config)).parent  # noqa: PTH100 - a symbolic link to config/ is not resolved
     if not place.strip():
         raise _unusable("place-empty", "the place of the record is empty")
     if not place.isprintable():
@@ -56,7 +54,7 @@ def open_store(place: str, config: Path, cache: Path) -> Store:
         case "file":
             return FileStore(root / _path(place if named else f"file:{place}"))
         case "git":
-            from reconciler.stores.git.branch import open_git  # noqa: PLC0415 - a command pays for what it uses
+            from reconciler.stores.git.branch import open_git  # noqa: PLC0415 - imported only when it is used
 
             return open_git(place, root, cache)
         case "s3" | "gs" | "az":
@@ -68,7 +66,7 @@ def open_store(place: str, config: Path, cache: Path) -> Store:
 
 
 def _path(place: str) -> str:
-    """Return the path of `file:PATH`, taken literally, or of `file:///PATH`, percent-encoded like any URL."""
+    """Return the path of `file:PATH`, taken literally, or of `file:///PATH`, percent-decoded like any URL."""
     path = place.partition(":")[2]
     if path.startswith("//"):
         host, slash, rest = path[2:].partition("/")

@@ -1,10 +1,9 @@
-"""A record as segments: objects with consecutive numbers, of which only the last is ever written.
+"""A record in segments: objects with consecutive numbers, of which only the last is ever written.
 
-The last segment is replaced on the condition that nobody else has, until it is full; a full one is never written again,
-and only then is the next created, on the condition that nobody else has. So the head that an append was made for is
-still the head. No answer to a write is believed: the segment is read afterwards. Lists and reads may be older than the
-last write, but what is returned is always the beginning of the record: segments that do not follow each other are read
-again.
+The last segment is replaced, on the condition that it has not changed, until it is full. A full segment is never
+written again; then the next segment is created, on the condition that it does not exist. So an append succeeds only if
+the head is still the expected one. The answer to a write is never trusted: the segment is read back. Lists and reads
+may be stale, but the result is always a prefix of the record: segments that do not follow each other are read again.
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-_FULL = 256 * 1024  # bytes from which on a segment is not written any more
+_FULL = 256 * 1024  # bytes at which a segment is full
 _PAUSES = (0.0, 0.2, 1.0)
-"""Seconds before each look at a store that does not show what it should: it may lag for a moment."""
+"""Seconds to wait before each look at the store, which may lag behind a write."""
 _KEY = re.compile(r"(\d{6})\.jsonl")
 _PLACE = re.compile(r"(?P<scheme>s3|gs|az)://(?P<bucket>[a-z0-9][a-z0-9._-]*)(?:/(?P<prefix>.*))?", re.IGNORECASE)
 _PREFIX = re.compile(r"(?:(?!\.)[A-Za-z0-9._=+-]+(?:/(?!$)|$))*")
@@ -44,7 +43,7 @@ _FORM = Step("use s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://CONTAINER/PREFI
 
 
 def open_objects(place: str) -> ObjectStore:
-    """Return the store that a URL names, with the settings of the environment. Raises SettingsError."""
+    """Return the store for a URL, with the settings in the environment. Raises SettingsError."""
     match = _PLACE.fullmatch(place)
     prefix = (match["prefix"] or "").removesuffix("/") if match else ""
     if match is None or not _PREFIX.fullmatch(prefix):
@@ -68,7 +67,7 @@ class ObjectStore:
         self._appending = Lock()
 
     def read(self) -> Stored:
-        """Return the segments, one after the other. Raises RecordDamaged if one of them is missing."""
+        """Return the concatenated segments. Raises RecordDamaged if one is missing."""
         self._seen = seen = self._look()
         return Stored(b"".join(segment.data for segment in seen) if seen else None)
 
@@ -77,11 +76,11 @@ class ObjectStore:
         head: str | None,
         seq: int,  # noqa: ARG002 - segments have numbers of their own
         lines: bytes,
-        note: str,  # noqa: ARG002 - there is no history
+        note: str,  # noqa: ARG002 - a bucket has no history of appends
         *,
-        second: str | None = None,  # noqa: ARG002 - nor a second place
+        second: str | None = None,  # noqa: ARG002 - a bucket has no second place for the head
     ) -> None:
-        """Replace the last segment, or create the next one."""
+        """Replace the last segment or create the next one."""
         with self._appending:
             if not self._is_proven:
                 self._prove()
@@ -103,7 +102,7 @@ class ObjectStore:
             self._confirm(kept, data)
 
     def prepare(self) -> None:
-        """Test that the store honours the conditions of writes. Raises RecordError if it does not."""
+        """Check that the store enforces conditional writes. Raises RecordError if it does not."""
         self._prove()
 
     def check_writable(self) -> None:
@@ -111,12 +110,12 @@ class ObjectStore:
         self._prove()
 
     def _look(self) -> tuple[Held, ...]:
-        """Return the segments as they are now. Raises RecordDamaged for one that is missing, and StoreUnavailable."""
+        """Return the current segments. Raises RecordDamaged if one is missing, and StoreUnavailable."""
         for pause in _PAUSES:
             time.sleep(pause)
             numbers = [int(match[1]) for match in map(_KEY.fullmatch, self._bucket.keys()) if match]
             segments = self._bucket.get([_key(number) for number in range(1, max(numbers, default=0) + 1)])
-            while not segments or (segments[-1] and _is_full(segments[-1].data)):  # a list may be old
+            while not segments or (segments[-1] and _is_full(segments[-1].data)):  # a list may be stale
                 following = self._bucket.get([_key(len(segments) + 1)])
                 if following == [None]:
                     break
@@ -128,10 +127,10 @@ class ObjectStore:
             where = f"{self.place}/{_key(segments.index(None) + 1)}"
             restore = Step("restore the object from a version or a backup of the bucket")
             raise RecordDamaged(Message("segment-missing", "a segment of the record is missing", where, (restore,)))
-        return present  # whoever parses it names the line that does not follow
+        return present  # the parser of the record names the line that does not follow
 
     def _confirm(self, kept: tuple[Held, ...], data: bytes) -> None:
-        """Read back the segment that was written and the one before it. Raises StoreUnavailable without them."""
+        """Read back the written segment and the one before it. Raises StoreUnavailable if they do not appear."""
         number = len(kept) + 1
         for pause in _PAUSES:
             time.sleep(pause)
@@ -147,7 +146,7 @@ class ObjectStore:
         raise StoreUnavailable(Message("objects-not-seen", what, f"{self.place}/{_key(number)}"))
 
     def _prove(self) -> None:
-        """Try both conditions on an object of its own, which is deleted. Raises RecordError and StoreUnavailable."""
+        """Test both conditions on a temporary object. Raises RecordError and StoreUnavailable."""
         key = f"probe-{os.urandom(16).hex()}"
         put = self._bucket.put
         try:
@@ -162,7 +161,7 @@ class ObjectStore:
             what = "the object store reports a conflict where there is none"
             raise StoreUnavailable(Message("objects-conflict", what, self.place)) from None
         finally:
-            with suppress(StoreUnavailable):  # credentials need not permit it
+            with suppress(StoreUnavailable):  # credentials may not permit deletion
                 self._bucket.delete(key)
         self._is_proven = True
 
@@ -187,7 +186,7 @@ def _is_full(data: bytes) -> bool:
 
 
 def _follow(segments: Sequence[Held]) -> bool:
-    """True if the first line of each segment names the head of the one before it."""
+    """True if the first line of each segment names the head of the previous segment."""
     for before, after in pairwise(segments):
         first = after.data.partition(b"\n")[0]
         if f',"prev":"{last_head(before.data)}","hash":"'.encode() not in first:
@@ -207,7 +206,7 @@ _ENDPOINTS = {
     "gs": (),
     "az": ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"),
 }
-"""Variables for one setting, the most particular first: obstore takes any of them."""
+"""Environment variables for the endpoint, the most specific first; obstore reads any of them."""
 _CREDENTIALS = {
     "s3": "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION",
     "gs": "GOOGLE_APPLICATION_CREDENTIALS",
@@ -217,28 +216,28 @@ _NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
 
 
 class Held(Struct, frozen=True):
-    """An object as it was read; a conditional write takes its `version`."""
+    """An object as read. A conditional write needs its `version`."""
 
     data: bytes
     version: Mapping[str, str]
 
 
 class Conflict(Exception):
-    """The condition of a write was not met, or an earlier try of the same write succeeded: the two look alike."""
+    """The condition of a write was not met. An earlier try of the same write that succeeded looks the same."""
 
 
 class Bucket:
-    """The objects directly below one prefix of a bucket. Threads may share it.
+    """The objects directly below a prefix of a bucket. Threads may share it.
 
-    Each operation raises StoreUnavailable if it failed or was not answered in time.
+    Each operation raises StoreUnavailable if it fails or times out.
     """
 
     def __init__(self, place: str, scheme: str, bucket: str, prefix: str) -> None:
-        """Raise SettingsError if the variables of the environment cannot be used."""
+        """Raise SettingsError if the environment variables are invalid."""
         self.place = place
         self._scheme = scheme
         for name in [name for name, value in os.environ.items() if name.startswith(_PREFIX_OF[scheme]) and not value]:
-            del os.environ[name]  # obstore, which reads them itself, does not take an empty variable for an unset one
+            del os.environ[name]  # obstore does not treat an empty variable as unset
         endpoint = next((os.environ[name] for name in _ENDPOINTS[scheme] if name in os.environ), None)
         allow_http = os.environ.get(f"{_PREFIX_OF[scheme]}ALLOW_HTTP", "").lower() in ("true", "1")
         make = partial(
@@ -246,29 +245,29 @@ class Bucket:
             bucket,
             prefix=prefix or None,
             config={"endpoint": endpoint} if endpoint else None,
-            client_options={**_CLIENT, "allow_http": allow_http},  # these options replace those of the environment
+            client_options={**_CLIENT, "allow_http": allow_http},  # override the options of the environment
         )
         try:
             self._reading: Any = make(
                 retry_config={"max_retries": _READ_RETRIES, "retry_timeout": timedelta(seconds=10)}
             )
-            self._writing: Any = make(retry_config={"max_retries": 0})  # a retry would meet what it wrote itself
-        except (BaseError, ValueError):  # its text quotes settings
+            self._writing: Any = make(retry_config={"max_retries": 0})  # a retry would conflict with its own first try
+        except (BaseError, ValueError):  # the exception's text quotes settings
             what = "the object store settings in the environment are not usable"
             step = Step(f"check {_CREDENTIALS[scheme]}, and the endpoint if one is set")
             raise SettingsError(Message("objects-settings", what, place, (step,))) from None
 
     def keys(self) -> list[str]:
-        """Return the keys below the prefix, in any order."""
+        """Return the keys below the prefix in any order."""
         listed = self._done([lambda: obstore.list_with_delimiter(self._reading)])[0]
         return [entry["path"].rpartition("/")[2] for entry in listed["objects"]]
 
     def get(self, keys: Sequence[str]) -> list[Held | None]:
-        """Return these objects, in that order; None for one that does not exist."""
+        """Return the objects in the order of the keys; None for each object that does not exist."""
         return self._done([partial(self._get, key) for key in keys])
 
     def put(self, key: str, data: bytes, version: Mapping[str, str] | None) -> None:
-        """Write an object on the condition that it has this version; None: that there is none. Raises Conflict."""
+        """Write an object if it has this version or, for None, if it does not exist. Raises Conflict."""
         mode: Any = version or "create"
 
         def write() -> bool:
@@ -303,7 +302,10 @@ class Bucket:
             raise self._failure(str(problem)) from None
 
     def _failure(self, text: str) -> StoreUnavailable:
-        """Say what went wrong; of the library's text only what cannot be secret: it quotes answers and URLs."""
+        """Return an error that says what failed, without secrets.
+
+        The library's text quotes responses and URLs, so only known words of it are used.
+        """
         status = re.search(r"status code: (\d{3})|\b(4\d\d|5\d\d) [A-Z]", text)
         code = re.search(r"<Code>(\w+)</Code>", text)
         number = (status[1] or status[2]) if status else ""

@@ -1,7 +1,7 @@
-"""A record in a table of a PostgreSQL database: one row for each line, whose number is the primary key.
+"""A record in a table of a PostgreSQL database: one row for each line, with the line number as primary key.
 
-So the database itself refuses the second of two appends to one head. An append is one transaction on a
-connection of its own; nothing is left in a session, so that each may be a pooler's.
+So the database itself rejects the second of two appends to the same head. An append is one transaction on its own
+connection, and no session state is kept, so a connection pooler may be in between.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _STEPS = {
 
 
 def open_postgres(place: str) -> PostgresStore:
-    """Return the store that a URL names; `table=NAME` in its query names another table. Raises SettingsError."""
+    """Return the store for a URL; `table=NAME` in its query names another table. Raises SettingsError."""
     url, table = f"postgresql{place[len('postgresql') :]}", _TABLE
     named = _TABLE_PARAMETER.search(url)
     if named:
@@ -56,14 +56,14 @@ def open_postgres(place: str) -> PostgresStore:
         raise SettingsError(Message("place-no-table", what, "--state", (_FORM,)))
     try:
         given = {name: str(value) for name, value in conninfo_to_dict(url).items() if value}
-    except psycopg.ProgrammingError:  # its text quotes the URL
+    except psycopg.ProgrammingError:  # the exception's text quotes the URL
         raise SettingsError(Message("place-no-database", "not a PostgreSQL URL", "--state", (_FORM,))) from None
     place = url if table == _TABLE else f"{url}{'&' if '?' in url else '?'}table={table}"
     return PostgresStore(place, given, table)
 
 
 class PostgresStore:
-    """The record in one table. Threads may share it: each call has a connection of its own."""
+    """The record in one table. Threads may share it: each call opens its own connection."""
 
     path: Path | None = None
 
@@ -78,7 +78,7 @@ class PostgresStore:
         self._table = sql.Identifier(*table.split("."))
 
     def read(self) -> Stored:
-        """Return all lines of one snapshot. A standby is refused: it may lack what was appended."""
+        """Return all lines from one snapshot. A standby server is refused, as it may lag behind."""
 
         def work(connection: psycopg.Connection[Any]) -> Stored:
             try:
@@ -95,13 +95,13 @@ class PostgresStore:
     def append(
         self,
         head: str | None,
-        seq: int,  # noqa: ARG002 - the last row tells it
+        seq: int,  # noqa: ARG002 - the last row holds it
         lines: bytes,
-        note: str,  # noqa: ARG002 - there is no history
+        note: str,  # noqa: ARG002 - a table has no history of appends
         *,
-        second: str | None = None,  # noqa: ARG002 - nor a second place
+        second: str | None = None,  # noqa: ARG002 - a database has no second place for the head
     ) -> None:
-        """Insert the lines in one transaction, and look at the last of them afterwards."""
+        """Insert the lines in one transaction, then read back the last one."""
         new = lines.split(b"\n")[:-1]
 
         def work(connection: psycopg.Connection[Any]) -> None:
@@ -120,13 +120,13 @@ class PostgresStore:
             raise head_moved(self.place) from None
 
     def prepare(self) -> None:
-        """Create the table, if there is none."""
+        """Create the table if it does not exist."""
 
         def work(connection: psycopg.Connection[Any]) -> None:
             try:
                 connection.execute(self._statement(_LAST))
             except errors.UndefinedTable:
-                # Another run may create it at this moment.
+                # Another run may be creating it at the same time.
                 with suppress(errors.UniqueViolation, errors.DuplicateObject, errors.DuplicateTable):
                     connection.execute(self._statement(_CREATE))
 
@@ -144,12 +144,14 @@ class PostgresStore:
         self._in_connection(work)
 
     def _in_connection(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
-        """Return what `work` does. Raises HeadMoved without a table, StoreUnavailable for each other failure but an
-        integrity error, and in time.
+        """Run `work` on a connection with a time limit and return its result.
+
+        Raises HeadMoved if the table is missing, and StoreUnavailable for every other failure except a unique
+        violation.
         """
 
         def connected() -> T:
-            # A pooler knows no prepared statements of an earlier transaction.
+            # Behind a pooler, prepared statements of an earlier transaction may be missing.
             with psycopg.connect(**self._parameters, autocommit=True, prepare_threshold=None) as connection:  # type: ignore[arg-type]
                 connection.isolation_level = IsolationLevel.READ_COMMITTED
                 return work(connection)

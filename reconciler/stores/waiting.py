@@ -1,4 +1,4 @@
-"""Waits for libraries whose calls neither a signal nor a timeout ends."""
+"""Waits for library calls that neither a signal nor a timeout can interrupt."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _THREADS = 8
 
 
 def at_once(jobs: Sequence[Callable[[], T]], patience: float) -> list[T]:
-    """Return the results of jobs that run side by side, in their order.
+    """Run jobs in parallel and return their results in order.
 
-    Raises what a job raises, and TimeoutError after `patience` seconds. What still runs then is ignored, and ends with
-    the process; jobs that have not begun are dropped.
+    Raises what a job raises, and TimeoutError after `patience` seconds. Jobs that still run then are ignored, and end
+    with the process; jobs that have not begun are cancelled.
     """
     until = time.monotonic() + patience
     pending = deque(enumerate(jobs))

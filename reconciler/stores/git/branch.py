@@ -1,8 +1,8 @@
-"""A record as a file on a branch, and its head on a second branch, which shows that the first was set back or deleted.
+"""A record in a file on a git branch, and its head on a second branch, which reveals a reset or deletion of the first.
 
-A push succeeds only if the branch has not moved since the commit was made (`--force-with-lease`). No answer to a push
-is believed: the remote is asked afterwards. A server that cannot move two branches at once gets the record first, so
-that the second branch never names what is not there.
+A push succeeds only if the branch has not moved since the commit was made (`--force-with-lease`). The result of a push
+is never trusted: the remote is queried afterwards. If the server cannot update two branches atomically, the record is
+pushed first, so that the second branch never names a head that does not exist.
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ from reconciler.stores.git.command import (
 )
 
 _RECORD, _HEAD = "state.jsonl", "head"
-"""The files on the two branches."""
+"""The names of the files on the two branches."""
 _HASH = re.compile(rb"([0-9a-f]{64})\n")
 _PAUSES = (0.0, 0.2, 1.0)
-"""Seconds before each look at a remote that does not show what it should: it may lag for a moment."""
+"""Seconds to wait before each look at the remote, which may lag behind a push."""
 
 
 class _Seen(Struct, frozen=True):
-    """The two branches as they are at the remote: their tips, "" for none, the record and the head that they hold."""
+    """Both branches at the remote: their tips ("" for none), the record, and the head on the second branch."""
 
     tips: tuple[str, ...]
     data: bytes | None
     second: str
 
     def has_reached(self, end: int, second: str) -> bool:
-        """True if the second branch names `second`, or a line of the record that begins after its first `end` bytes."""
+        """True if the second branch names `second`, or the head of a line after the first `end` bytes of the record."""
         following = f'"hash":"{self.second}"'.encode()
         return self.second == second or bool(self.second and following in (self.data or b"")[end:])
 
 
 def open_git(place: str, root: Path, cache: Path) -> GitStore:
-    """Return the store that `git:BRANCH`, in the repository of the directory `root`, or `git+URL#BRANCH` names.
+    """Return the store for `git:BRANCH`, in the repository of the directory `root`, or for `git+URL#BRANCH`.
 
-    Raises SettingsError if it names none, and StoreUnavailable if git cannot run.
+    Raises SettingsError if the place is invalid, and StoreUnavailable if git cannot run.
     """
     environment = clean(os.environ)
     here = Git(root if root.is_dir() else Path("/"), environment, place)
@@ -85,8 +85,10 @@ class GitStore:
         self._appending = Lock()
 
     def read(self) -> Stored:
-        """Return what is on the branches at the remote. They are listed one after the other, so a head that the record
-        does not have yet may come from a push between the two: then both are looked at again.
+        """Return the contents of both branches at the remote.
+
+        The branches are read one after the other. A head that the record lacks may come from a push in between, so both
+        are then read again.
         """
         for pause in _PAUSES[:2]:
             time.sleep(pause)
@@ -97,7 +99,7 @@ class GitStore:
         return Stored(seen.data, seen.second)
 
     def append(self, head: str | None, seq: int, lines: bytes, note: str, *, second: str | None = None) -> None:  # noqa: ARG002
-        """Push a commit with the lines, whose subject is `note`, and one with the second head.
+        """Push a commit with the lines and the subject `note`, and a commit with the second head.
 
         Without `lines`, only the second branch is moved.
         """
@@ -125,16 +127,16 @@ class GitStore:
             self._seen = self._confirm(pushed, second)
 
     def prepare(self) -> None:
-        """Change nothing: the first push makes the branch, and each is looked at afterwards."""
+        """Do nothing: the first push creates the branches and then checks them."""
 
     def check_writable(self) -> None:
-        """Try a push without effect, which shows whether the credentials permit it."""
+        """Try a push that changes nothing, to check that the credentials permit it."""
         seen = self._look()
         commit = self._cache.commit(seen.tips[0], _RECORD, seen.data or b"", "try a push")
         self._cache.push((self._branches[0], seen.tips[0], commit), dry=True)
 
     def _look(self) -> _Seen:
-        """Return the branches as they are now; a damaged cache is replaced once."""
+        """Return the current state of the branches; a damaged cache is replaced once."""
         try:
             return self._contents(self._cache.tips(*self._branches))
         except CacheDamaged:
@@ -160,7 +162,7 @@ class GitStore:
         return self._cache.commit(tip, _HEAD, f"{head}\n".encode(), f"head {head[:12]}")
 
     def _push(self, updates: list[tuple[str, str, str]]) -> None:
-        """Push the record and its head, at once if the server can. Raises HeadMoved and StoreUnavailable."""
+        """Push the record and its head, atomically if the server can. Raises HeadMoved and StoreUnavailable."""
         moved = ""
         try:
             if self._is_atomic:
@@ -170,15 +172,15 @@ class GitStore:
         if not self._is_atomic:
             moved = self._cache.push(updates[0])
             if not moved and updates[1:]:
-                self._cache.push(updates[1])  # whether it has moved shows afterwards
+                self._cache.push(updates[1])  # `_confirm` finds out if it has moved
         if moved:
             raise head_moved(self.place, f"another run moved the branch ({moved})")
 
     def _confirm(self, pushed: _Seen, second: str | None) -> _Seen:
-        """Return the branches as the remote shows them, once they hold what was pushed; a second branch that is behind
-        is pushed again.
+        """Wait until the remote shows what was pushed, and return the branches.
 
-        Raises StoreUnavailable if they do not.
+        A second branch that lags behind is pushed again. Raises StoreUnavailable if the remote does not show the push
+        in time.
         """
         data = pushed.data or b""
         for pause in _PAUSES:
@@ -200,7 +202,7 @@ class GitStore:
 
 
 def _ends_with(seen: _Seen, head: str | None) -> bool:
-    """True if the record, as last seen, has this head."""
+    """True if the record, when last read, had this head."""
     try:
         require_head(seen.data, head, "")
     except HeadMoved:
@@ -209,8 +211,8 @@ def _ends_with(seen: _Seen, head: str | None) -> bool:
 
 
 _FILES = {"HEAD": b"ref: refs/heads/none\n", "config": b"[core]\n\trepositoryformatversion = 0\n\tbare = true\n"}
-"""Written at each start: settings that somebody put into a cache could name commands for git to run."""
-_PATIENCE = 30.0  # seconds to wait for another process that fetches
+"""The cache's own files, rewritten at each start: injected settings could make git run commands."""
+_PATIENCE = 30.0  # seconds to wait for another process to fetch
 _REFUSAL = re.compile(rb"^!\t[^\t]*\t(.*)$", re.MULTILINE)
 _UP_TO_DATE = re.compile(rb"^=\t", re.MULTILINE)
 _MOVED = re.compile(
@@ -218,28 +220,28 @@ _MOVED = re.compile(
     rb"|reference already exists|incorrect old value|stale info|fetch first|non-fast-forward|atomic transaction failed)"
 )
 _ALONG = re.compile(rb"\[(remote )?rejected\] \(atomic push fail")
-"""The text of an atomic push for a branch that is refused because of another one."""
+"""Matches git's message that an atomic push rejected a branch because of another one."""
 _NO_ATOMIC = "does not support --atomic"
 _Entries = dict[str, tuple[str, str]]
 
 
 class CacheDamaged(StoreUnavailable):
-    """The repository in the cache lacks an object that it should have."""
+    """The cached repository lacks an object that it should have."""
 
 
 class NoAtomicPush(Exception):
-    """The server cannot change two branches at once; nothing was changed."""
+    """The server cannot update two branches atomically; nothing was changed."""
 
 
 class Cache:
-    """The repository at `path`; a tip is the id of a commit, "" for a branch that does not exist."""
+    """A bare repository at `path` as a cache. A tip is a commit id, or "" for a branch that does not exist."""
 
     def __init__(self, path: Path, git: Git) -> None:
         self._path = path
         self._git = git
 
     def tips(self, *branches: str) -> tuple[str, ...]:
-        """Return the tips of branches at the remote, asked now. Raises StoreUnavailable."""
+        """Return the current tips of the branches at the remote. Raises StoreUnavailable."""
         refs = [f"refs/heads/{branch}" for branch in branches]
         ran = self._git.run("ls-remote", "--quiet", NAME, *refs)
         if ran.code:
@@ -250,11 +252,11 @@ class Cache:
         return tuple(listed.get(ref, "") for ref in refs)
 
     def has(self, tip: str) -> bool:
-        """True if the commit is here."""
+        """True if the commit is in the cache."""
         return self._git.run("cat-file", "-e", f"{tip}^{{commit}}").code == 0
 
     def fetch(self, *branches: str) -> None:
-        """Fetch the tips of branches that exist, without their history. Raises StoreUnavailable."""
+        """Fetch the tips of existing branches without their history. Raises StoreUnavailable."""
         refs = [f"+refs/heads/{branch}:refs/reconciler/{branch}" for branch in branches]
         how = ("--quiet", "--no-tags", "--no-write-fetch-head", "--recurse-submodules=no", "--depth=1")
         try:
@@ -262,12 +264,12 @@ class Cache:
                 ran = self._git.run("fetch", *how, NAME, *refs)
         except OSError as problem:
             raise self._unusable(problem) from None
-        if ran.code and "couldn't find remote ref" not in ran.err:  # deleted since it was listed: look again
+        if ran.code and "couldn't find remote ref" not in ran.err:  # a branch was deleted meanwhile: list again
             what = f"cannot fetch the branch: {reason(ran.err)}"
             raise self._damaged(what, *(advice(ran.err) or (CONNECTION,)))
 
     def file(self, tip: str, name: str) -> bytes | None:
-        """Return a file at a tip, None if there is none. Raises CacheDamaged."""
+        """Return a file at a tip, or None if it does not exist. Raises CacheDamaged."""
         mode, blob = self._entries(tip).get(name, ("", ""))
         if not blob:
             return None
@@ -277,7 +279,7 @@ class Cache:
         return ran.out
 
     def commit(self, tip: str, name: str, data: bytes, subject: str) -> str:
-        """Return a new commit on a tip that differs in one file. Raises StoreUnavailable."""
+        """Return a new commit that changes one file of a tip. Raises StoreUnavailable."""
         blob = self._git.ask("hash-object", "-w", "--stdin", stdin=data).decode().strip()
         entries = self._entries(tip) | {name: ("100644 blob", blob)}
         listed = "".join(f"{kind} {oid}\t{path}\0" for path, (kind, oid) in entries.items())
@@ -286,16 +288,16 @@ class Cache:
         return self._git.ask("commit-tree", tree, *parent, stdin=subject.encode()).decode().strip()
 
     def push(self, *updates: tuple[str, str, str], dry: bool = False) -> str:
-        """Move branches (name, tip expected, new tip), all or none; return "", or why one of them had moved already.
+        """Move all branches (name, expected tip, new tip) or none; return "", or why a branch had already moved.
 
-        Raises NoAtomicPush, and StoreUnavailable if the push failed otherwise, or its outcome is unknown.
+        Raises NoAtomicPush. Raises StoreUnavailable if the push failed for another reason or its outcome is unknown.
         """
         leases = [f"--force-with-lease=refs/heads/{branch}:{old}" for branch, old, _ in updates]
         specs = [f"{new}:refs/heads/{branch}" for branch, _, new in updates]
         how = ["--porcelain", "--recurse-submodules=no", "--no-follow-tags", *(["--dry-run"] if dry else [])]
         ran = self._git.run("push", *how, *(["--atomic"] if len(updates) > 1 else []), *leases, NAME, *specs)
         if ran.code == 0:
-            # An equal commit that another run made in the same second: that was first.
+            # Another run pushed an identical commit in the same second, so it came first.
             return "already pushed by another run" if _UP_TO_DATE.search(ran.out) and not dry else ""
         if _NO_ATOMIC in ran.err:
             raise NoAtomicPush
@@ -310,7 +312,10 @@ class Cache:
         raise self._git.failure("git-push-failed", f"the push failed: {why}", *(advice(ran.err) or (step,)))
 
     def make(self) -> None:
-        """Make the repository if it is not there. Raises StoreUnavailable, SettingsError for an unsafe directory."""
+        """Create the repository if it does not exist.
+
+        Raises StoreUnavailable, or SettingsError for an unsafe directory.
+        """
         try:
             for directory in (self._path.parent.parent, self._path.parent, self._path):
                 private_directory(directory)
@@ -329,14 +334,14 @@ class Cache:
         try:
             self._path.rename(old)
         except FileNotFoundError:
-            pass  # another process does the same
+            pass  # another process is doing the same
         except OSError as problem:
             raise self._unusable(problem) from None
         shutil.rmtree(old, ignore_errors=True)
         self.make()
 
     def _entries(self, tip: str) -> _Entries:
-        """Return what is directly in the tree of a tip, by name: mode and type, and id. Raises CacheDamaged."""
+        """Return the top-level entries of a tip's tree by name: mode and type, and id. Raises CacheDamaged."""
         if not tip:
             return {}
         ran = self._git.run("ls-tree", "-z", tip)

@@ -1,4 +1,4 @@
-"""Runs git, within a time limit, without prompts, without secrets in what it says; and the remotes that it talks to."""
+"""Runs git with a time limit, without prompts and without secrets in its messages, and finds the remote to use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 PATIENCE = 30.0
-"""Seconds that one git command may take."""
+"""The time limit of one git command, in seconds."""
 CONNECTION = Step("check the network, the URL and the credentials; a workflow needs `permissions: contents: write`")
 
 _MISLEADING = re.compile(
@@ -30,12 +30,12 @@ _MISLEADING = re.compile(
     r"|NAMESPACE|SHALLOW_FILE|GRAFT_FILE|NO_REPLACE_OBJECTS|REPLACE_REF_BASE|QUARANTINE_PATH|CONFIG|DEFAULT_HASH"
     r"|AUTHOR_DATE|COMMITTER_DATE|TRACE\w*|CURL_VERBOSE)|RECONCILER_.*"
 )
-"""Variables that a git hook sets for its own repository, that trace, and those of this program: credentials too."""
+"""Variables to remove: a hook's own repository, tracing, and this program's variables, which hold credentials."""
 _USER_INFO = re.compile(r"(?<=://)[^/\s]*@")
 _NOISE = re.compile(r"\s*$|hint: |error: failed to push some refs|\d\d:\d\d:\d\d\.")
 _UNTRUSTED = re.compile(r"dubious ownership in repository at '(.*)'")
 _STEM = re.compile(r"(fatal|error|remote): ")
-_SHORTEST = 8  # characters of a secret: a shorter one may occur in any text
+_SHORTEST = 8  # characters of a secret: a shorter secret may occur in any text
 
 
 class Ran(Struct, frozen=True):
@@ -47,7 +47,7 @@ class Ran(Struct, frozen=True):
 
 
 class Git:
-    """The git command in one directory and environment; `place` is what errors name."""
+    """The git command in one directory and environment. Errors name `place`."""
 
     def __init__(
         self, directory: Path, environment: Mapping[str, str], place: str, secrets: Iterable[str] = ()
@@ -59,9 +59,11 @@ class Git:
         self._secrets = sorted(spellings, key=len, reverse=True)
 
     def run(self, *arguments: str, stdin: bytes = b"") -> Ran:
-        """Run git, and return its result, failed or not. Raises StoreUnavailable if it cannot run in time.
+        """Run git and return its result, even if it failed.
 
-        It runs in a session of its own: a Ctrl-C does not end an append halfway, and ssh has no terminal to ask at.
+        Raises StoreUnavailable if git cannot run or takes too long.
+
+        Git runs in its own session: Ctrl-C does not interrupt an append, and ssh has no terminal for prompts.
         """
         try:
             process = subprocess.Popen(  # noqa: S603 - no shell
@@ -80,7 +82,7 @@ class Git:
                 out, err = process.communicate(stdin, PATIENCE)
             except BaseException as problem:
                 with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)  # ssh and helpers too
+                    os.killpg(process.pid, signal.SIGKILL)  # and its children, such as ssh
                 if not isinstance(problem, subprocess.TimeoutExpired):
                     raise
                 what = f"`git {arguments[0]}` timed out after {PATIENCE:g} s"
@@ -88,35 +90,35 @@ class Git:
         return Ran(process.returncode, out, self._without_secrets(err.decode(errors="replace")))
 
     def ask(self, *arguments: str, stdin: bytes = b"") -> bytes:
-        """Return the output of git. Raises StoreUnavailable if it fails."""
+        """Run git and return its output. Raises StoreUnavailable if it fails."""
         ran = self.run(*arguments, stdin=stdin)
         if ran.code:
             raise self.failure("git-failed", f"`git {arguments[0]}` failed: {reason(ran.err)}", *advice(ran.err))
         return ran.out
 
     def failure(self, name: str, what: str, *steps: Step) -> StoreUnavailable:
-        """Return an error about the place."""
+        """Return an error that names the place."""
         return StoreUnavailable(Message(name, what, self.place, steps))
 
     def _without_secrets(self, text: str) -> str:
-        for secret in self._secrets:  # a server may echo what it was sent
+        for secret in self._secrets:  # a server may echo what it received
             text = text.replace(secret, "[redacted]")
         return hide_user_info(text)
 
 
 def clean(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return `environment` without prompts, in English, and without credentials or the names of other repositories."""
+    """Return `environment` without prompts, credentials, references to other repositories and translated messages."""
     kept = {name: value for name, value in environment.items() if not _MISLEADING.fullmatch(name)}
     return kept | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 
 
 def hide_user_info(text: str) -> str:
-    """Return `text` without the user names and passwords of the URLs in it."""
+    """Return `text` with the user names and passwords of its URLs removed."""
     return _USER_INFO.sub("", text)
 
 
 def reason(stderr: str) -> str:
-    """Return why a git command failed, in one line: the last lines before git's general advice."""
+    """Return in one line why a git command failed: the last lines before git's general advice."""
     untrusted = _UNTRUSTED.search(stderr)
     if untrusted:
         return f"git does not trust the repository at {untrusted[1]}, which belongs to another user"
@@ -129,7 +131,7 @@ def reason(stderr: str) -> str:
 
 
 def advice(stderr: str) -> tuple[Step, ...]:
-    """Return what to do about a failure, if git's text shows it."""
+    """Return the steps against a failure, if the text of git suggests any."""
     untrusted = _UNTRUSTED.search(stderr)
     if untrusted is None:
         return ()
@@ -137,21 +139,21 @@ def advice(stderr: str) -> tuple[Step, ...]:
 
 
 NAME = "reconciler"
-"""The remote's name in our repository: `origin` may have another URL in the user's settings."""
+"""The remote's name in the cache; `origin` could have another URL in the user's settings."""
 
 Settings = list[tuple[str, str]]
-"""Names and values in git's order: of several values for one name, the last or all apply."""
+"""Git settings in order. If a name occurs several times, the last value or all of them apply."""
 
 _PLACE = re.compile(r"(?i:git)(?::(?P<own>.*)|\+(?P<url>[^#]*)#(?P<branch>.*))", re.DOTALL)
 _URL = re.compile(r"(?i:https?|ssh|git|file)://.+|/.+|[^/:]+:(?!//|:).+", re.DOTALL)
 _PLAIN = re.compile(r"(?i:ssh)://[^/:]*@|(?!.*://)", re.DOTALL)
-"""A URL without credentials: the user at an ssh server is none."""
+"""Matches a URL without credentials; the user name of an ssh URL does not count as one."""
 _REF = re.compile(r"refs/.*|(heads|remotes/[^/]+)/.+")
 _TAKEN = re.compile(
     r"(http|credential|url|protocol|ssh|user|author|committer|safe)\..*|core\.(sshcommand|askpass|gitproxy)"
     r"|push\.pushoption"
 )
-"""Settings about remotes, credentials and people; the others are about the user's repository."""
+"""Matches settings about remotes, credentials and people; all others concern the user's own repository."""
 _OF_REMOTE = ("pushurl", "proxy", "proxyauthmethod", "uploadpack", "receivepack", "vcs", "serveroption")
 _OURS: Settings = [("core.hooksPath", os.devnull), ("push.gpgSign", "false"), ("i18n.commitEncoding", "UTF-8")]
 _IDENTITY = {"name": "reconciler", "email": "reconciler@localhost.invalid"}
@@ -160,9 +162,9 @@ _FORMS = Step("use git:BRANCH, or git+URL#BRANCH")
 
 
 class Remote(Discreet, frozen=True):
-    """A branch of a repository, the settings in effect where it was named, and those of the remote itself.
+    """A branch of a repository, with the git settings in effect and those of the remote itself.
 
-    All but the branch may hold credentials.
+    Every field except the branch may hold credentials.
     """
 
     unprinted = ("url", "settings", "own")
@@ -174,29 +176,29 @@ class Remote(Discreet, frozen=True):
 
     @property
     def place(self) -> str:
-        """The place, without credentials; the user name of an ssh server is kept."""
+        """Return the place without credentials; the user name of an ssh URL is kept."""
         return f"git+{self.url if _PLAIN.match(self.url) else hide_user_info(self.url)}#{self.branch}"
 
     @property
     def secrets(self) -> list[str]:
-        """The texts that no message may show: the user info of the URL, and the credentials in headers."""
+        """Return the texts that no message may show: the user info of the URL and the credentials in headers."""
         user_info = None if _PLAIN.match(self.url) else re.search(r"://([^/]*)@", self.url)
         headers = [value.split()[-1] for name, value in self.settings if name.endswith("extraheader") and value.split()]
         return (user_info[1].split(":") if user_info else []) + headers
 
 
 def remote_of(place: str, git: Git) -> Remote:
-    """Return the branch that a place names; `git:BRANCH` is in the repository in which `git` runs.
+    """Return the remote branch that a place names. For `git:BRANCH`, `git` runs in the repository.
 
-    That is the branch on the remote that the current branch follows, else on `origin`, else on the only remote.
-    Raises SettingsError if it names none, if there is no remote, or if there are several without an `origin`.
+    The remote is the one that the current branch tracks, else `origin`, else the only remote. Raises SettingsError if
+    the place is invalid, if there is no remote, or if there are several without an `origin`.
     """
     match = _PLACE.fullmatch(place)
     if match is None or (match["url"] is not None and not _URL.fullmatch(match["url"])):
         raise _unusable("place-no-repository", "not the URL of a git repository and a branch of it")
     branch = match["own"] or match["branch"] or ""
     ran = git.run("check-ref-format", "--branch", branch)
-    # git would take `@{-1}` for a shorthand, and make the branch refs/heads/refs/heads/x of refs/heads/x.
+    # git would expand `@{-1}`, and would create refs/heads/refs/heads/x for refs/heads/x.
     if ran.code or ran.out != os.fsencode(f"{branch}\n") or _REF.fullmatch(branch):
         raise _unusable("place-no-branch", f"{branch!r} is not the name of a branch" if branch else "no branch given")
     if match["url"]:
@@ -209,13 +211,13 @@ def remote_of(place: str, git: Git) -> Remote:
     prefix = f"remote.{_remote_name(git, settings)}."
     theirs = [(key.removeprefix(prefix), value) for key, value in settings if key.startswith(prefix)]
     url = next(value for key, value in theirs if key == "url")
-    if ":" not in url.partition("/")[0]:  # a path
+    if ":" not in url.partition("/")[0]:  # a local path
         url = os.path.normpath(os.path.join(os.fsdecode(ran.out.removesuffix(b"\n")), url))  # noqa: PTH118 - as text
     return Remote(url, branch, settings, [setting for setting in theirs if setting[0] in _OF_REMOTE])
 
 
 def environment_for(remote: Remote, inner: Settings, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return `environment` with the settings of a remote, except those in `inner`, which our repository sets."""
+    """Return `environment` with the settings of a remote, except those that our repository sets itself (`inner`)."""
     own = [(f"remote.{NAME}.{key}", value) for key, value in (("url", remote.url), *remote.own)]
     given = [*_missing(remote.settings, inner), *own, *_OURS]
     variables = {"GIT_CONFIG_COUNT": str(len(given))}
@@ -230,7 +232,7 @@ def environment_for(remote: Remote, inner: Settings, environment: Mapping[str, s
 
 
 def without_settings(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return `environment` without git settings in it."""
+    """Return `environment` without the variables that carry git settings."""
     return {name: value for name, value in environment.items() if not _COMMAND.fullmatch(name)}
 
 
@@ -257,7 +259,7 @@ def _remote_name(git: Git, settings: Settings) -> str:
 
 
 def _missing(outer: Iterable[tuple[str, str]], inner: Settings) -> Settings:
-    """Return the settings of `outer` that `inner` lacks: two equal Authorization headers would be an error."""
+    """Return the relevant settings of `outer` that `inner` lacks; two equal Authorization headers would be an error."""
     there, missing = Counter(inner), list[tuple[str, str]]()
     for setting in outer:
         if there[setting]:
