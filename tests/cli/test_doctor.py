@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyrage.x25519 import Identity  # type: ignore[import-untyped]
+from support.memory_project import created
 
 from reconciler.model.plan import Health
 from reconciler.operations.doctor import CHECKS
+from reconciler.operations.project import Flags, Project
+from reconciler.operations.recovery_file import save
+from reconciler.operations.settings import Sources
 from reconciler.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from support.command_line import CommandLine
 
@@ -85,6 +91,17 @@ def torn(place: Place) -> None:
         file.write(b'{"half')
 
 
+def unrecovered(place: Place) -> None:
+    """Leave results of an apply beside the record."""
+    record = json.loads(place.record.read_text().partition("\n")[0])["record"]
+    save(Project(Flags(), Sources({}, Path())).data_directory, record, "state.jsonl", created("a", "x/y/z"), "")
+
+
+def sealed(place: Place) -> None:
+    """Encrypt responses to a key."""
+    place.config.write_text(f"recipients: [{Identity.generate().to_public()}]\n{place.config.read_text()}")
+
+
 RESULTS: list[tuple[str, Health, Callable[[Place], object], str]] = [
     ("config", Health.OK, lambda _: None, "config"),
     ("config", Health.FAILED, lambda place: place.change("ONB10011", "ONB1"), "a.yaml"),
@@ -106,8 +123,10 @@ RESULTS: list[tuple[str, Health, Callable[[Place], object], str]] = [
     ("record", Health.FAILED, with_loss, "state.jsonl"),
     ("record", Health.FAILED, lambda place: place.record.unlink(), "state.jsonl"),
     ("record", Health.WARNING, torn, "state.jsonl"),
+    ("record", Health.WARNING, unrecovered, "state.jsonl"),
     ("write", Health.OK, lambda _: None, "state.jsonl"),
     ("responses", Health.OK, lambda _: None, "recipients"),
+    ("responses", Health.OK, sealed, "recipients"),
     ("responses", Health.FAILED, in_ci, "recipients"),
     ("clock", Health.OK, lambda _: None, "http://127.0.0.1"),
 ]

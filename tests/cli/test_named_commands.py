@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from support.command_line import CommandLine, Ran
 
 OFFERS = "europe/staging/offers"
-NAMES = {" ".join(path) for path, _ in commands()}
+OF = {" ".join(path): command for path, command in commands()}
+NAMES = OF.keys()
+PAIRS = {name for name in NAMES if " " in name}
 GROUPS = {name.partition(" ")[0] for name in NAMES if " " in name}
 
 LIVED = {
@@ -64,6 +66,28 @@ def _named() -> Iterator[str]:
                 name = _literals(words[start + 1 :])[:2]
                 if name and not (name[0] in GROUPS and len(name) == 1):
                     yield " ".join(name) if name[0] in GROUPS else name[0]
+
+
+def _commands() -> Iterator[list[str]]:
+    """Yield the words of each command in the source, "…" for one that is not written out: of steps, and named ones."""
+    for file in Path(str(package.__file__)).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Call(func=ast.Name(id="step"), args=[_, *parts]):
+                    in_step = True
+                case ast.Call(func=ast.Name(id="Step"), args=[_, ast.Tuple(elts=parts)]):
+                    in_step = True
+                case ast.Tuple(elts=parts) | ast.Call(args=parts):
+                    in_step = False
+                case _:
+                    continue
+            words = [str(part.value) if isinstance(part, ast.Constant) else "…" for part in parts]
+            if (
+                words[:1] != ["…"]
+                and words[1:]
+                and (in_step or words[0] == "reconciler" or " ".join(words[1:3]) in PAIRS)
+            ):
+                yield words
 
 
 def follow(line: CommandLine, ran: Ran, name: str, *more: str) -> Ran:
@@ -158,6 +182,16 @@ def test_each_command_that_is_named_is_run() -> None:
     assert {*_named()} == LIVED | SCENES.keys() | ELSEWHERE.keys()
     there = (Path(__file__).parent / "test_service_commands.py").read_text(encoding="utf-8")
     assert all(f"def {test}" in there for test in ELSEWHERE.values())
+
+
+def test_each_command_is_whole() -> None:
+    """It begins with the name of this program, or of another; options that are written out are those of the command."""
+    options = {name: {text for param in of.params for text in param.opts} for name, of in OF.items()}
+    for program, *words in _commands():
+        name = next((name for name in (" ".join(words[:2]), words[0]) if name in NAMES), "")
+        known = name or (words[0] in {"…", *GROUPS} and words[1:2] in ([], ["…"]))
+        assert (program, bool(known)) == ("reconciler", True) or program in {"cd", "chmod", "git"}, (program, words)
+        assert {word for word in words if word.startswith("-")} <= options.get(name, {*words}) | {"--state"}, words
 
 
 @pytest.mark.parametrize("name", SCENES)

@@ -47,6 +47,13 @@ DOORS = {
 }
 """The modules that may import inside a function, since most runs do without it, and what: libraries, or other modules
 of the package."""
+VALUES = {"Struct", "Discreet", "Fact"}
+"""What values are made of."""
+MUTABLE = {
+    "Call", "Mistakes", "Pattern", "Positioned", "Sections", "_Batch", "_Builder", "_Coded", "_Documented", "_Line",
+    "_Merger", "_Parts", "_Reader",
+}  # fmt: skip
+"""The structs that something is collected in, or that are read and thrown away."""
 _QUIET = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 _SCOPES = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -108,6 +115,18 @@ def test_growth_is_a_decision() -> None:
     size = {"lines of code": sum(map(lines_of_code, MODULES.values())), "modules": len(MODULES)}
 
     assert {} == {what: count for what, count in size.items() if count > LARGEST[what]}
+
+
+def test_values_are_frozen() -> None:
+    """Every struct is, but for those listed: nobody changes a value that others hold."""
+    kinds = {}
+    for path in MODULES.values():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef) and {ast.unparse(base) for base in node.bases} & VALUES:
+                words = {word.arg: ast.unparse(word.value) for word in node.keywords}
+                kinds[node.name] = words.get("frozen") == "True"
+
+    assert {name for name, frozen in kinds.items() if not frozen} == MUTABLE
 
 
 def test_docstrings_say_what_a_thing_does_or_returns() -> None:

@@ -1,4 +1,4 @@
-"""Who runs a command, as the record and messages have it."""
+"""Who runs a command, as the record and messages have it, and where that machine keeps things."""
 
 from __future__ import annotations
 
@@ -51,3 +51,19 @@ def test_a_user_without_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_elsewhere_than_in_actions(monkeypatch: pytest.MonkeyPatch, actions: str) -> None:
     """Only a step of Actions is one."""
     assert by(monkeypatch, USER="ada", GITHUB_ACTIONS=actions, GITHUB_ACTOR="somebody")["user"] == "ada"
+
+
+@pytest.mark.parametrize("home", ["HOME", "XDG", "system"])
+def test_directories_of_a_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str) -> None:
+    """Data and cache are where the XDG variables say, else below HOME, else below the home of the user."""
+    for name in ("HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, "relative" if home == "HOME" else "")
+    if home == "HOME":
+        monkeypatch.setenv("HOME", str(tmp_path))
+    if home == "XDG":
+        monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / ".local/share"))
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / ".cache"))
+    monkeypatch.setattr("pwd.getpwuid", lambda _: type("User", (), {"pw_dir": str(tmp_path)}))
+    project = Project(Flags(), Sources({}, tmp_path))
+    assert project.data_directory == tmp_path / ".local/share/reconciler"
+    assert project.cache_directory == tmp_path / ".cache/reconciler"

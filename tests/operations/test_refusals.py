@@ -1,0 +1,218 @@
+"""What operations refuse: each message by its name, where it points, and the command of each step, if it has one."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from msgspec.structs import replace
+from support.memory_project import EU, URL, MemoryProject, created, desired_of
+from support.memory_record import MemoryStore, record_of
+from support.plan_values import change, plan
+
+from reconciler.errors import Message, ReconcilerError, Refused
+from reconciler.model.outcome import Answer, Outcome
+from reconciler.operations.apply import Session, refuse_too_many, refuse_unpinned
+from reconciler.operations.history import history, show
+from reconciler.operations.plan import load_plan, make_plan, plaintext_refusal, refuse_changed
+from reconciler.operations.project import Flags, Project
+from reconciler.operations.receiving import detect_signature, list_subscriptions, sandbox_served, trigger
+from reconciler.operations.recovery_file import recovered, save, unrecovered
+from reconciler.operations.responses import Responses
+from reconciler.operations.secrets import response_of, secret_statement, secrets_of
+from reconciler.operations.settings import Sources
+from reconciler.operations.statements import prepare, refuse_unexpected
+from reconciler.record.statements import ConfirmRemoval, Import
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+OFFERS, LOANS = f"{EU}/offers", f"{EU}/loans"
+A, B = "a" * 32, "b" * 32
+FACTS = [*created(A, OFFERS), *created(B, OFFERS, "ONB10002"), *created("c" * 32, LOANS)]
+
+
+class Refusals:
+    """A project with two attempts at one address, an empty directory, and what may be done wrong there."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.project = MemoryProject({"memory:a": MemoryStore(record_of(*FACTS))})
+        self.project.journal.read()
+        self.responses = Responses(self.project.data_directory / "responses")
+        self.elsewhere = plan(change(), place="s3://bucket/record")
+
+    def file(self, name: str, data: bytes = b"") -> Path:
+        """Write a file."""
+        path = self.directory / name
+        path.write_bytes(data)
+        return path
+
+    def path(self, name: str) -> Path:
+        """Return the path of a file that is not there."""
+        return self.directory / name
+
+    def kept(self, *attempts: str) -> list[str]:
+        """Keep a response to these attempts."""
+        return [self.responses.keep(attempt, Answer(Outcome.CREATED, body=b"{}")) for attempt in attempts]
+
+    def gone(self) -> list[str]:
+        """Let nothing be in force at the address; return the attempts there."""
+        self.project.say(ConfirmRemoval(OFFERS, (A, B)))
+        return [A, B]
+
+
+def differ(at: Refusals) -> None:
+    """Apply a plan of two patterns that is another than the reviewed one."""
+    planned = plan(change(), selection=("europe/*", "usa/*"))
+    refuse_changed(planned, "sha256:0123456789abcdef")
+
+
+def pinned(at: Refusals) -> None:
+    """Apply with addresses and recipients of `config/` alone, but for one."""
+    refuse_unpinned(at.project, plan(change(), overridden=("auth_url",)), plaintext=False)
+
+
+def not_recovered(at: Refusals) -> object:
+    """Read a record that lacks what an apply has saved."""
+    save(at.project.data_directory, at.project.journal.read().record.id, "memory:a", created("d" * 32, LOANS), "")
+    return unrecovered(at.project, at.project.journal.read())
+
+
+def served(at: Refusals, interval: float = 15.0, env_file: Path | None = None) -> None:
+    """Serve a sandbox."""
+    with sandbox_served(0, [EU], None, env_file, interval):
+        pass
+
+
+def unreadable(at: Refusals) -> object:
+    """Open a response whose file is a directory."""
+    name = at.kept(A)[0].removeprefix("file:")
+    (at.project.data_directory / "responses" / name).unlink()
+    (at.project.data_directory / "responses" / name).mkdir()
+    return at.responses.open(f"file:{name}", None)
+
+
+PLAN, SHOW = "reconciler plan", "reconciler state show"
+SET, SHOWN = f"reconciler secret set {OFFERS}", f"reconciler secret show {OFFERS}"
+SERVE, NO_URL = "reconciler sandbox serve", "--url or RECONCILER_SANDBOX_URL"
+DATA, KEPT = "{}/home/data/reconciler", f"{A}-response-"
+Row = tuple["Callable[[Refusals], object]", str, str, list[str]]
+REFUSED: list[Row] = [
+    (lambda at: refuse_too_many(plan(change(), change()), 1), "too-many-creates", "--max-creates", [PLAN]),
+    (pinned, "not-pinned", "--pinned", [""]),
+    (differ, "plan-changed", "sha256:0123456789ab", [f"{PLAN} -t 'europe/*' -t 'usa/*'"]),
+    (lambda at: load_plan(at.path("p")), "plan-file-unreadable", "{}/p", [f"{PLAN} --out {{}}/p"]),
+    (lambda at: load_plan(at.file("p", b"\xff")), "plan-file-invalid", "{}/p", [f"{PLAN} --out {{}}/p"]),
+    (
+        lambda at: load_plan(at.file("p", b'{"format_version": "3.0", "digest": "", "selection": [], "changes": []}')),
+        "plan-file-other-version", "{}/p", [f"{PLAN} --out {{}}/p"],
+    ),
+    (
+        lambda at: plaintext_refusal(at.project, at.elsewhere), "plaintext-responses", "recipients",
+        ["reconciler init --age-key", "reconciler apply --allow-plaintext-responses"],
+    ),
+    (
+        lambda at: Session(at.project, make_plan(wanting(at.project))), "plaintext-responses", "recipients",
+        ["reconciler init --age-key", "reconciler apply --allow-plaintext-responses"],
+    ),
+    (lambda at: at.project.target("usa/staging"), "target-unknown", "-t usa/staging", [""]),
+    (lambda at: recovered(at.project, str(at.path("f"))), "nothing-to-recover", "{}/f", []),
+    (lambda at: recovered(at.project, str(at.file("f"))), "not-recoverable", "{}/f", []),
+    (lambda at: recovered(at.project, str(at.file("f", b"\n\nx\n"))), "not-recoverable", "{}/f:3", [""]),
+    (not_recovered, "not-recovered", "memory:a", [f"reconciler state recover {DATA}/unrecorded/*.jsonl"]),
+    (lambda at: at.responses.open(f"file:{A}-response-00", None), "response-elsewhere", "", ["", ""]),
+    (lambda at: at.responses.open(f"file:{KEPT}00000000", None), "response-elsewhere", f"{KEPT}*", ["", ""]),
+    (unreadable, "response-unreadable", f"{DATA}/responses/{KEPT}*", []),
+    (lambda at: response_of(at.project, f"{EU}/x", (), None), "not-recorded", f"{EU}/x", [SHOW]),
+    (lambda at: response_of(at.project, OFFERS, (), None), "no-response", OFFERS, [SET]),
+    (
+        lambda at: (at.kept(A, B), response_of(at.project, OFFERS, (), None)), "several-responses", OFFERS,
+        [f"{SHOWN} --attempt {A}", f"{SHOWN} --attempt {B}"],
+    ),
+    (
+        lambda at: secret_statement(at.project, OFFERS, (), b"x"), "several-attempts", OFFERS,
+        [f"{SET} --attempt {A}", f"{SET} --attempt {B}"],
+    ),
+    (lambda at: (at.gone(), secret_statement(at.project, OFFERS, (), b"x")), "none-in-force", OFFERS, []),
+    (lambda at: secrets_of(at.project, OFFERS, None), "no-secret", OFFERS, [SET]),
+    (lambda at: show(at.project, "offers"), "bad-address", "offers", []),
+    (lambda at: show(at.project, f"{EU}/x"), "not-recorded", f"{EU}/x", [SHOW]),
+    (lambda at: history(at.project, "usa/*"), "not-recorded", "usa/*", [SHOW]),
+    (
+        lambda at: refuse_unexpected(prepare(at.project, Import(LOANS, url=URL.format("x"), codes=("ONB10001",))), "x"),
+        "proposal-changed", "--expect-digest", [""],
+    ),
+    (lambda at: prepare(at.project, Import(LOANS, codes=("loan",))), "bad-code", "--code", []),
+    (lambda at: detect_signature([], [b"x"]), "no-scheme", "", [""]),
+    (lambda at: served(at, 86_400.5), "bad-interval", "--retry-interval", []),
+    (lambda at: served(at, -0.5), "bad-interval", "--retry-interval", []),
+    (lambda at: served(at, env_file=at.file("e", b"X=1")), "env-file-unusable", "--env-file {}/e", [""]),
+    (lambda at: served(at, env_file=at.directory), "env-file-unusable", "--env-file {}", [""]),
+    (lambda at: trigger("http://127.0.0.1:1", "X", b"[]", 1, None), "bad-properties", "--properties", []),
+    (lambda at: list_subscriptions("https://a.test"), "no-sandbox-url", NO_URL, [SERVE]),
+    (lambda at: list_subscriptions("http://me@127.0.0.1:1"), "no-sandbox", "http://127.0.0.1:1", [SERVE]),
+]  # fmt: skip
+"""What is done, the name of the message, where it points ({}: the directory), and the command of each step."""
+
+
+def wanting(project: MemoryProject) -> MemoryProject:
+    """Return the project with a subscription that is not there yet."""
+    project.__dict__["desired"] = desired_of({f"{EU}/new": (("ONB10003",), URL.format("new"))})
+    return project
+
+
+def said(at: Refusals, act: Callable[[Refusals], object]) -> Message:
+    """Return the one message that an act is refused with, or that it returns."""
+    try:
+        answer = act(at)
+    except ReconcilerError as problem:
+        (message,) = problem.messages
+        return message
+    if isinstance(answer, list):
+        (answer,) = answer
+    assert isinstance(answer, Message)
+    return answer
+
+
+@pytest.mark.parametrize("row", REFUSED, ids=lambda row: row[1])
+def test_refused(tmp_path: Path, row: Row) -> None:
+    """The message has its name, its place and its steps."""
+    act, *expected = row
+    message = said(Refusals(tmp_path), act)
+    named = [shlex.join(step.command) for step in message.steps]
+    where, *commands = (
+        re.sub("(response-|unrecorded/)[0-9a-f]+", "\\1*", text.replace(str(tmp_path), "{}"))
+        for text in (message.where, *named)
+    )
+    assert expected == [message.name, where, commands]
+
+
+@pytest.mark.parametrize(
+    ("overridden", "base", "recipients", "plaintext", "missing"),
+    [
+        (("auth_url", "base_url", "audience_base"), "", "age1x", False, []),
+        (("auth_url", "base_url"), "https://api.staging.example", "age1x", False, []),
+        (("auth_url", "base_url"), "https://api.other.example", "age1x", False, ["AUDIENCE_BASE"]),
+        (("base_url",), "", "", True, ["AUTH_URL", "AUDIENCE_BASE"]),
+        (("auth_url", "audience_base"), "", "", False, ["BASE_URL", "RECIPIENTS"]),
+    ],
+)
+def test_what_is_not_pinned(
+    overridden: tuple[str, ...], base: str, recipients: str, plaintext: bool, missing: list[str]
+) -> None:
+    """Each variable that is missing is named: the audience if it is not the base URL, recipients if there need be."""
+    planned = plan(change())
+    ((name, of_target),) = planned.targets.items()
+    there = replace(of_target.target, overridden=overridden, audience_base=base or "https://audience.example")
+    planned = replace(planned, targets={name: replace(of_target, target=there)})
+    project = Project(Flags(), Sources({"RECONCILER_RECIPIENTS": recipients}, Path()))
+    try:
+        refuse_unpinned(project, planned, plaintext=plaintext)
+        named = []
+    except Refused as problem:
+        named = re.findall("RECONCILER_(?:EUROPE_STAGING_)?([A-Z_]+)", problem.messages[0].what)
+    assert missing == named

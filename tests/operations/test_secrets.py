@@ -1,0 +1,49 @@
+"""Secrets of subscriptions: kept as responses are, and recorded for one attempt."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from pyrage import x25519  # type: ignore[import-untyped]
+from support.memory_project import EU, URL, MemoryProject, created, desired_of, unknown
+from support.memory_record import MemoryStore, record_of
+
+from reconciler.operations.secrets import response_of, secret_statement, secrets_by_template, secrets_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OFFERS, A, B, C = f"{EU}/offers", "a" * 32, "b" * 32, "c" * 32
+
+
+@pytest.fixture
+def project() -> MemoryProject:
+    """A project with two live attempts of one address and an unknown one of another."""
+    facts = (*created(A, OFFERS), *created(B, OFFERS, "ONB10002"), *unknown(C, f"{EU}/loans"))
+    project = MemoryProject({"memory:a": MemoryStore(record_of(*facts))})
+    project.journal.read()
+    return project
+
+
+@pytest.mark.parametrize("is_sealed", [True, False])
+def test_a_secret_belongs_to_the_attempt_that_is_named(project: MemoryProject, tmp_path: Path, is_sealed: bool) -> None:
+    """With recipients it is encrypted in the record; that of one attempt is not shown for another."""
+    key = x25519.Identity.generate()
+    project.__dict__["desired"] = desired_of(recipients=(str(key.to_public()),) if is_sealed else ())
+    (tmp_path / "key").write_text(str(key))
+    for attempt in (A, B):
+        project.say(secret_statement(project, OFFERS, (attempt,), attempt.encode()))
+    kept = {attempt: project.record_at().attempts[attempt].secrets for attempt in (A, B)}
+    assert {len(texts) for texts in kept.values()} == {1}
+    assert {texts[0].startswith("age:") for texts in kept.values()} == {is_sealed}
+    shown = [response_of(project, OFFERS, (attempt,), tmp_path / "key").body for attempt in (A, B)]
+    assert shown == [A.encode(), B.encode()]
+    assert secrets_of(project, OFFERS, tmp_path / "key") == {A.encode(), B.encode()}
+
+
+def test_secrets_by_the_template_of_what_may_deliver(project: MemoryProject) -> None:
+    """What is unknown may deliver too, with no secret that is known."""
+    project.say(secret_statement(project, OFFERS, (B,), b"k3y"))
+    known = secrets_by_template(project, None)
+    assert known == {URL.format("offers"): {b"k3y"}, URL.format("loans"): set()}
