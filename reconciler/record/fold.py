@@ -49,6 +49,7 @@ LATE_DELIVERY = timedelta(seconds=45)
 """How long after its removal a subscription may still deliver: three retries, 15 s apart (service description, 8)."""
 
 _STRENGTH = {Outcome.UNKNOWN: 0, Outcome.NOT_SENT: 1, Outcome.REJECTED: 2, Outcome.CREATED: 3}
+_UNANSWERED: tuple[None, None, None, None, Mapping[str, Scalar]] = (None, None, None, None, {})
 
 
 class _Group:
@@ -298,9 +299,6 @@ def _decide(
         *((answer.outcome, answer.status, answer.date, answer.detail, answer.fields) if answer else _UNANSWERED),
         **more,
     )
-
-
-_UNANSWERED: tuple[None, None, None, None, Mapping[str, Scalar]] = (None, None, None, None, {})
 
 
 def _removal(group: _Group, what: What, heard: Mapping[str, str]) -> tuple[set[str], tuple[str, ...], dict[str, Any]]:
