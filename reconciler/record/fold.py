@@ -304,17 +304,16 @@ def _decide(
 def _removal(group: _Group, what: What, heard: Mapping[str, str]) -> tuple[set[str], tuple[str, ...], dict[str, Any]]:
     """Return the codes with a requested removal, the codes delivered, and the attempt's fields about removals.
 
-    A confirmation ends the codes that it names and earlier requests for them. Notifications of the codes that stay are
-    expected; notifications of other codes disprove it.
+    A confirmation ends the codes that it names and earlier requests for them. A later notification of one of them, or
+    of a code that is not the attempt's, disproves it; those of other codes are judged by the confirmations that name
+    them.
     """
     if not (group.requests or group.confirmed or group.cancels):
         return set(), what.codes, {}
     confirmed = group.confirmed.values()
     ended = {code: fact.at for fact in sorted(confirmed, key=lambda fact: fact.at) for code in fact.codes}
-    staying = set(what.codes).difference(ended)
-    last = max((at for code, at in heard.items() if code not in staying), default="")
-    disproved = {found for fact in group.exists for found in fact.disproves}
-    disproved |= {found for found, fact in group.confirmed.items() if last > repeated_until(fact.at)}
+    contradicted = {found for found, fact in group.confirmed.items() if _is_disproved(fact, what, heard)}
+    disproved = contradicted.union(*(fact.disproves for fact in group.exists))
     taken_back = {request for fact in group.cancels for request in fact.requests}
     requests = {found: fact for found, fact in group.requests.items() if found not in taken_back}
     asked = {found: {code for code in fact.codes if fact.at > ended.get(code, "")} for found, fact in requests.items()}
@@ -330,7 +329,7 @@ def _removal(group: _Group, what: What, heard: Mapping[str, str]) -> tuple[set[s
             "removed": Said(said.at, said.by) if said else None,
             "removed_codes": tuple(sorted(gone)),
             "confirmations": tuple(sorted(group.confirmed)),
-            "revived": any(last > repeated_until(fact.at) for fact in confirmed),
+            "revived": any(not gone.issuperset(group.confirmed[found].codes) for found in contradicted),
             "requests": tuple(sorted(found for found, left in asked.items() if left)),
             "requested_codes": tuple(code for code in codes if code in requested),
             "requested": max((fact.at for fact in open_requests), default=""),
@@ -338,6 +337,11 @@ def _removal(group: _Group, what: What, heard: Mapping[str, str]) -> tuple[set[s
             "cancelled": max((fact.at for fact in group.cancels), default=""),
         },
     )
+
+
+def _is_disproved(fact: RemovalConfirmed, what: What, heard: Mapping[str, str]) -> bool:
+    expected = set(what.codes).difference(fact.codes)
+    return any(at > repeated_until(fact.at) for code, at in heard.items() if code not in expected)
 
 
 def _status(

@@ -175,6 +175,29 @@ def test_revived_in_part(scene: Scene) -> None:
     assert (True, ("ONB10011", "ONB10013")) == (bool(only(scene).removed), only(scene).codes)
 
 
+def test_last_removal_after_a_delivery(scene: Scene) -> None:
+    """What arrived while it was still to arrive disproves no removal, also not once its own code is removed too."""
+    attempt = scene.hold("offers", "ONB10011 ONB10012", OWN)
+    scene.confirm(attempt, "ONB10011")
+    scene.now += 100
+    scene.receive(only(scene).url, "ONB10012")
+    scene.confirm(attempt, "ONB10012")
+    assert (Status.GONE, False) == (only(scene).status, only(scene).revived)
+    scene.now += 100
+    scene.receive(only(scene).url, "ONB10011")
+    assert (("ONB10011",), True) == (only(scene).codes, only(scene).revived)
+
+
+def test_revived_until_it_is_removed_again(scene: Scene) -> None:
+    """What is confirmed as removed again after its late delivery is in force no longer."""
+    attempt = scene.hold("offers", "ONB10011", OWN)
+    scene.confirm(attempt)
+    scene.now += 100
+    scene.receive(only(scene).url, "ONB10011")
+    scene.confirm(attempt)
+    assert (Status.GONE, False) == (only(scene).status, only(scene).revived)
+
+
 def test_superseded(scene: Scene) -> None:
     """A retry takes the place of what it supersedes, and counts those before it."""
     first = scene.lose("offers", "ONB10011", OWN)
