@@ -33,8 +33,8 @@ BOTH_DELIVER = Message("both-deliver", "both subscriptions deliver until the ope
 def who(by: Mapping[str, str]) -> str:
     """Return the author of a fact in a few words, from its `by`."""
     name = by.get("actor") or by.get("user") or "?"
-    if "triggering_actor" in by:
-        name = f"{by['triggering_actor']}, rerunning a run of {name}"
+    if "rerun_by" in by:
+        name = f"{by['rerun_by']}, rerunning a run of {name}"
     host = f" on {by['host']}" if "host" in by else ""
     run = f" ({by['url']})" if "url" in by else ""
     return f"{name}{host}{run}"

@@ -11,6 +11,7 @@ import pytest
 
 from reconciler.operations.project import Flags, Project
 from reconciler.operations.settings import Sources
+from reconciler.planning.reasons import who
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,6 +46,15 @@ def test_a_user_without_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(pwd, "getpwuid", unknown)
     assert by(monkeypatch)["user"] == f"uid {os.getuid()}"
+
+
+@pytest.mark.parametrize(
+    ("triggered_by", "words"), [("", "ann"), ("ann", "ann"), ("bob", "bob, rerunning a run of ann")]
+)
+def test_in_actions(monkeypatch: pytest.MonkeyPatch, triggered_by: str, words: str) -> None:
+    """It is whose push or click began the run, and first whoever runs it again."""
+    names = {"GITHUB_ACTIONS": "true", "GITHUB_ACTOR": "ann", "GITHUB_TRIGGERING_ACTOR": triggered_by}
+    assert words == who(by(monkeypatch, **names, GITHUB_RUN_ID=""))
 
 
 @pytest.mark.parametrize("actions", ["false", "", "1"])
