@@ -99,13 +99,12 @@ class ReconcilerError(Exception):
 class ConfigError(ReconcilerError):
     """The configuration has `count` mistakes (default: all given); `messages` are sorted by place.
 
-    If one file has very many, `messages` has the first ones. `warnings` are the warnings found as well.
+    If one file has very many, `messages` has the first ones.
     """
 
-    def __init__(self, mistakes: Sequence[Message], count: int | None = None, warnings: Sequence[Message] = ()) -> None:
+    def __init__(self, mistakes: Sequence[Message], count: int | None = None) -> None:
         super().__init__(*mistakes)
         self.count = len(mistakes) if count is None else count
-        self.warnings = tuple(warnings)
 
 
 class SettingsError(ReconcilerError):

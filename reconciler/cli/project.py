@@ -74,7 +74,7 @@ def validate(invocation: Invocation, form: str) -> int:
     project, terminal = invocation.project, invocation.terminal
     desired, problem = room.load_sound(project.config, project.sources.get)
     mistakes = problem.messages if problem else ()
-    warnings = problem.warnings if problem else (*desired.warnings, *desired.unread)
+    warnings = (*desired.warnings, *desired.unread)
     if form == "github":
         lines = [annotation(message, "error") for message in mistakes]
         lines += [annotation(message, "warning") for message in warnings]

@@ -64,8 +64,7 @@ def load_sound(config: Path, lookup: Lookup = lambda _name: None) -> tuple[Desir
         return desired, None
     every = desired.subscriptions.items()
     sound = {address: each for address, each in every if not each.template.startswith(merging.NOWHERE)}
-    problem = ConfigError(mistakes.first_of_each_file(), mistakes.count, desired.warnings)
-    return replace(desired, subscriptions=sound), problem
+    return replace(desired, subscriptions=sound), ConfigError(mistakes.first_of_each_file(), mistakes.count)
 
 
 def _roots(contents: Iterable[files.File], secrets: Mapping[str, str], mistakes: Mistakes) -> Iterator[nodes.Node]:

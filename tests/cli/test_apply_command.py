@@ -213,3 +213,12 @@ def test_no_warning_hides_another(form: str, project: CommandLine, sandbox: Sand
     assert 2 == len(warnings)
     assert [warning["what"] for warning in warnings if warning["what"] not in told] == []
     assert "--allow-plaintext-responses" in told
+
+
+def test_a_mistake_hides_no_warning(project: CommandLine) -> None:
+    """A file that is not read may be why a target is not declared."""
+    (project.directory / "config" / "a.yaml").rename(project.directory / "config" / "a.YAML")
+    (project.directory / "config" / "b.yaml").write_text("subscriptions: {europe/staging: {}}")
+    ran = project("validate", "--format", "json")
+    found = [[message["name"] for message in ran.document[kind]] for kind in ("mistakes", "warnings")]
+    assert (1, [["undeclared-target"], ["config-not-read"]]) == (ran.code, found)

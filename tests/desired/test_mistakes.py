@@ -186,11 +186,13 @@ def test_warnings_do_not_keep_a_configuration_from_loading(tmp_path: Path) -> No
 
 
 def test_warnings_come_with_mistakes(tmp_path: Path) -> None:
-    """An error holds the warnings found besides."""
+    """A mistake keeps no warning back, nor that a file, which may explain it, is not read."""
     text = "subscriptions: {europe/staging: {one: {eventCodes: [ABC00001, x], webhookUrl: https://x.test}}}"
-    with pytest.raises(ConfigError) as caught:
-        load_beside_targets(tmp_path, text)
-    assert ["unfamiliar-code"] == [each.name for each in caught.value.warnings]
+    desired, problem = load_sound(write(tmp_path, {"targets.yaml": TARGETS, "tested.yaml": text, "more.json": "{}"}))
+    assert problem is not None
+    assert (["unfamiliar-code"], ["config-not-read"]) == tuple(
+        [each.name for each in found] for found in (desired.warnings, desired.unread)
+    )
 
 
 def test_what_is_sound_is_returned_beside_the_error(tmp_path: Path) -> None:
