@@ -27,17 +27,17 @@ class Invocation:
     def terminal(self) -> Terminal:
         """The streams, set up from the flags; commands to paste get the flags that name the project.
 
-        A place that holds a password is left out: such a place belongs in RECONCILER_STATE.
+        A place with credentials in it is left out: such a place belongs in RECONCILER_STATE.
         """
         from reconciler.cli.terminal import Terminal  # noqa: PLC0415 - nothing that --help needs
 
-        given = [(name, str(self.flags[name])) for name in _PLACES if name in self.flags]
-        words = tuple(
-            word
-            for name, value in given
-            if name != "state" or not _holds_password(value)
-            for word in (f"--{name.replace('_', '-')}", value)
-        )
+        given = {name: str(self.flags[name]) for name in _PLACES if name in self.flags}
+        if "state" in given:
+            from reconciler.stores.location import CREDENTIALS  # noqa: PLC0415 - only where a place is given
+
+            if CREDENTIALS.match(given["state"]):
+                del given["state"]
+        words = tuple(word for name, value in given.items() for word in (f"--{name.replace('_', '-')}", value))
         return Terminal(self.flags, words)
 
     @cached_property
@@ -73,17 +73,6 @@ def _number(name: str, text: str, kind: type[float | int], most: float) -> Any:
 
     what = f"expected a number above 0 and at most {most:g}"
     raise SettingsError(Message("setting-out-of-range", what, f"--{name} or RECONCILER_{name.upper()}"))
-
-
-def _holds_password(place: str) -> bool:
-    if "://" not in place:
-        return False
-    from urllib.parse import urlsplit  # noqa: PLC0415 - only for a URL
-
-    try:
-        return urlsplit(place).password is not None or "password=" in place
-    except ValueError:
-        return True
 
 
 def _remember(context: click.Context, param: click.Parameter, value: Any) -> None:

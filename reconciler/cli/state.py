@@ -10,6 +10,7 @@ from reconciler.cli.lazy import command
 from reconciler.cli.options import attempts_option, format_option
 from reconciler.cli.stating import Consent, consent_options, is_agreed, say
 from reconciler.cli.terminal import has_terminal, says_yes
+from reconciler.model.address import has_wildcard
 from reconciler.operations.copying import Copy
 from reconciler.operations.history import attempts_json
 from reconciler.operations.history import history as history_of
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 def show(invocation: Invocation, where: str, form: str) -> None:
     """Show the subscriptions in force, and those that may be."""
     shown = shown_of(invocation.project, where)
-    whole = where.count("/") == 2 and "*" not in where
+    whole = where.count("/") == 2 and not has_wildcard(where)
     invocation.terminal.report(
         lambda: record_document(shown.attempts, shown.messages, whole=whole),
         lambda: attempts_json(shown.attempts),

@@ -138,14 +138,16 @@ class Receiver:
     def _keep(self, captured: Captured) -> str | None:
         """Save a notification; return None if it is on the disk, else why it could not be saved."""
         line = line_of(captured)
-        if captured.verified is False:
-            with self._lock:
-                if self._unverified + len(line) > UNVERIFIED_BUDGET:
-                    return f"not kept: there are {UNVERIFIED_BUDGET} bytes of unverified notifications already"
-                self._unverified += len(line)
+        size = len(line) if captured.verified is False else 0
+        with self._lock:
+            if size and self._unverified + size > UNVERIFIED_BUDGET:
+                return f"not kept: there are {UNVERIFIED_BUDGET} bytes of unverified notifications already"
+            self._unverified += size
         try:
             self._save(line)
         except OSError as problem:
+            with self._lock:
+                self._unverified -= size
             return f"could not save it: {problem.strerror or type(problem).__name__}"
         return None
 

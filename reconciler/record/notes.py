@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+_TRIES = 10
 _PATIENCE = 10.0  # seconds to wait for another process of this machine that writes a note
 
 
@@ -30,12 +31,19 @@ class Notes:
 
     def all(self) -> list[Note]:
         """Return every note of this machine. Raises SettingsError for a note that cannot be read."""
-        try:
-            return [self._read(file) for file in sorted(self._directory.iterdir()) if file.suffix == ".json"]
-        except FileNotFoundError:
-            return []
-        except OSError as problem:
-            raise SettingsError(_unreadable(str(self._directory), problem.strerror or "unreadable")) from None
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                files = sorted(self._directory.iterdir())
+            except FileNotFoundError:
+                break
+            except OSError as problem:
+                raise SettingsError(_unreadable(str(self._directory), problem.strerror or "unreadable")) from None
+            try:
+                return [self._read(file) for file in files if file.suffix == ".json"]
+            except OSError as problem:  # another process may just have replaced one by a newer note
+                if not tries_left:
+                    raise SettingsError(_unreadable(str(problem.filename), problem.strerror or "unreadable")) from None
+        return []
 
     def write(self, note: Note, replaces: Callable[[Note], bool] = lambda _: True) -> None:
         """Remember a head, durably, unless the existing note of its record and place must not be replaced.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from reconciler.errors import Message, SettingsError, Step
@@ -17,13 +17,15 @@ if TYPE_CHECKING:
     from reconciler.record.store import Store
 
 _SCHEME = re.compile(r"(?i:([a-z][a-z0-9.-]*)(?:\+[^:]*)?:|(git)\+)")
-_CREDENTIALS = re.compile(
+CREDENTIALS: Final = re.compile(
     r"[a-z0-9+.-]+://[^?#]*:[^?#]*@"  # a password before the host, possibly with a slash in it
     r"|git\+(?:https?|file)://[^/]*@"  # a token in place of a user name
     r"|git\+[^:/]*:[^@/]*@"
     r"|.*[?&][^&=]*(?:password|secret|%)[^&=]*=",  # a keyword may be percent-encoded
     re.IGNORECASE | re.DOTALL,
 )
+"""A place that may hold credentials: it appears in no message."""
+
 _FORMS = Step(
     "use a path, file:PATH, git:BRANCH, git+URL#BRANCH, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX"
     " or postgresql://HOST/DATABASE"
@@ -45,7 +47,7 @@ def open_store(place: str, config: Path, cache: Path) -> Store:
         raise _unusable("place-empty", "the place of the record is empty")
     if not place.isprintable():
         raise _unusable("place-control-character", "the place of the record contains a control character")
-    if _CREDENTIALS.match(place):
+    if CREDENTIALS.match(place):
         what = "the place of the record contains credentials"
         raise SettingsError(Message("place-credentials", what, "--state", (_NO_CREDENTIALS,)))
     named = _SCHEME.match(place)

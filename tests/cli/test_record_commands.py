@@ -207,7 +207,10 @@ def test_a_status_has_every_format(form: str, applied: CommandLine) -> None:
     assert "offers" in applied.fine("status", "--format", form).out
 
 
-@pytest.mark.parametrize("pattern", ["europe/staging/*", "*/*/offers", "europe/*/o*", "*/staging"])
+@pytest.mark.parametrize(
+    "pattern",
+    ["europe/staging/*", "*/*/offers", "europe/*/o*", "*/staging", "europe/staging/offer?", "europe/staging/[o]ffers"],
+)
 def test_a_pattern_is_shown_as_a_table(pattern: str, applied: CommandLine) -> None:
     """A row for each, also where it matches one; only an address is shown whole."""
     whole = applied.fine("state", "show", "europe/staging/offers").out

@@ -178,6 +178,17 @@ class TestVerify:
         later.refusal = None
         assert (200, 1) == (later.send(), len(later.lines))
 
+    def test_budget_of_what_could_not_be_saved(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Only what is on the disk counts."""
+        bench = Bench(refusal=BAD)
+        bench.send()
+        monkeypatch.setattr(module, "UNVERIFIED_BUDGET", len(bench.lines[0]) * 2)
+        bench.problem = OSError(28, "No space left on device")
+        bench.send()
+        bench.problem = None
+        bench.send()
+        assert 2 == len(bench.lines)
+
     def test_budget_when_not_enforced(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """What is not kept is not confirmed."""
         monkeypatch.setattr(module, "UNVERIFIED_BUDGET", 0)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from reconciler.errors import SettingsError, StoreUnavailable
@@ -43,9 +46,29 @@ def test_a_note_that_cannot_be_read_is_never_ignored(tmp_path: Path) -> None:
 
     with pytest.raises(SettingsError) as damaged:
         Notes(tmp_path / "damaged").all()
-    with pytest.raises(SettingsError):
-        Notes(tmp_path / "file").all()
+    (tmp_path / "gone").mkdir()
+    (tmp_path / "gone" / "x.json").symlink_to(tmp_path / "nothing")
+    for name in ("file", "gone"):
+        with pytest.raises(SettingsError):
+            Notes(tmp_path / name).all()
     assert damaged.value.messages[0].name == "note-unreadable"
+
+
+def test_a_note_that_is_replaced_while_they_are_read_is_not_missed(tmp_path: Path) -> None:
+    """Another process writes the newer note, then forgets the older one: one of the two is always returned."""
+    notes, elsewhere = Notes(tmp_path), Note("r" * 32, (), "/elsewhere", 2, "b" * 64)
+    notes.write(FIRST)
+    (older,) = tmp_path.glob("*.json")
+    first = tmp_path / "-.json"  # read before the others, and only once something is written to it
+    os.mkfifo(first)
+    with ThreadPoolExecutor(1) as pool:
+        found = pool.submit(notes.all)
+        with first.open("wb") as late:
+            notes.write(elsewhere)
+            older.unlink()
+            first.unlink()
+            late.write(msgspec.json.encode(LATER))
+        assert [elsewhere] == found.result(timeout=30)
 
 
 def test_a_note_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:

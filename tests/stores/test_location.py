@@ -7,11 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.configs import PLACES_WITH_CREDENTIALS, SECRET
 
 from reconciler.errors import SettingsError
 from reconciler.stores.location import open_store
-
-SECRET = "hunter2-hunter2"
 
 
 @pytest.mark.parametrize(
@@ -75,23 +74,7 @@ def test_no_places(tmp_path: Path, place: str, name: str) -> None:
     assert [message.name for message in raised.value.messages] == [name]
 
 
-@pytest.mark.parametrize(
-    "place",
-    [
-        f"postgresql://app:{SECRET}@host/db",
-        f"postgresql://app:a/b{SECRET}@host/db?sslmode=require",
-        f"postgresql://app@host/db?password={SECRET}",
-        f"postgresql://app@host/db?passwor%64={SECRET}",
-        f"postgresql://app@host/db?oauth_client_secret={SECRET}",
-        f"postgresql://app@host/db?sslmode=require&sslpassword={SECRET}",
-        f"git+https://ci:{SECRET}@host/p.git#b",
-        f"git+https://{SECRET}@host/p.git#b",
-        f"git+ssh://git:{SECRET}@host/p.git#b",
-        f"GIT+HTTPS://ci:{SECRET}@host/p.git#b",
-        f"s3://key:{SECRET}@bucket/prefix",
-        f"mysql://app:{SECRET}@host/db",
-    ],
-)
+@pytest.mark.parametrize("place", PLACES_WITH_CREDENTIALS)
 def test_credentials(tmp_path: Path, place: str) -> None:
     """Credentials in a place are refused, and not shown."""
     with pytest.raises(SettingsError) as raised:
