@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.command_line import commands_in
 from support.memory_project import API, EU, NOW, URL, MemoryProject, created, desired_of, unknown, what
 from support.memory_record import DOWN, MOVED, RECORD, MemoryStore, record_of
 
@@ -46,6 +47,11 @@ if TYPE_CHECKING:
 OFFERS, LOANS = f"{EU}/offers", f"{EU}/loans"
 ID = "0123456789abcdef0123456789abcdef"
 OWN = "https://hooks.example/{attempt}"
+SELF_EVIDENT = {
+    "attempt-needed", "bad-address", "bad-attempt", "bad-code", "code-unknown", "codes-needed", "import-one-address",
+    "loss-unknown", "resolve-disproved", "store-down", "target-unbound", "target-unknown",
+}  # fmt: skip
+"""Refusals that name no way on: what is wrong with the words that were given says all."""
 
 
 def project_with(*facts: AnyFact, desired: Desired | None = None, complete: bool = True) -> MemoryProject:
@@ -61,6 +67,9 @@ def refusal(project: MemoryProject, statement: Statement, kind: type[ReconcilerE
     with pytest.raises(kind) as caught:
         project.say(statement)
     assert before == project.stores["memory:a"].data
+    commands_in(caught.value.messages)
+    assert all(message.where for message in caught.value.messages)
+    assert {message.name for message in caught.value.messages if not message.steps} <= SELF_EVIDENT
     return [message.name for message in caught.value.messages]
 
 
@@ -68,12 +77,12 @@ def steps(project: MemoryProject, statement: Statement) -> list[str]:
     """Return the commands that a refusal names."""
     with pytest.raises(Refused) as caught:
         prepare(project, statement)
-    return [" ".join(step.command) for message in caught.value.messages for step in message.steps]
+    return commands_in(caught.value.messages)
 
 
 def steps_shown(project: MemoryProject, statement: Statement) -> list[str]:
     """Return the commands that are named before a statement is appended."""
-    return [" ".join(step.command) for message in prepare(project, statement).shown for step in message.steps]
+    return commands_in(prepare(project, statement).shown)
 
 
 def status(project: MemoryProject, attempt: str) -> Status:
@@ -83,7 +92,9 @@ def status(project: MemoryProject, attempt: str) -> Status:
 
 def names(project: MemoryProject, statement: Statement) -> list[str]:
     """Return the names of what is shown before a statement is appended."""
-    return [message.name for message in prepare(project, statement).shown]
+    shown = prepare(project, statement).shown
+    commands_in(shown)
+    return [message.name for message in shown]
 
 
 class TestResolve:
@@ -123,7 +134,10 @@ class TestResolve:
         """The second of two people who say the contrary is told so."""
         project = project_with(*unknown("a", OFFERS))
         project.say(Resolve(OFFERS, created=is_created))
-        assert refusal(project, Resolve(OFFERS, created=not is_created, attempts=("a",))) == ["resolve-contradicted"]
+        contrary = Resolve(OFFERS, created=not is_created, attempts=("a",))
+        assert refusal(project, contrary) == ["resolve-contradicted"]
+        with pytest.raises(Refused, match=f"as {'created' if is_created else 'not created'} already"):
+            project.say(contrary)
 
     def test_nothing_unresolved_is_told_with_what_it_is(self) -> None:
         """Without --attempt, what is settled already is neither taken back nor put back by --force, and said so."""
@@ -177,6 +191,8 @@ class TestImport:
         outcome = project.say(Import(OFFERS))
         assert [fact.what.codes for fact in outcome.facts if isinstance(fact, Exists)] == [("ONB10002",)]
         assert project.say(Import(OFFERS)).facts == ()
+        assert names(project, Import(OFFERS)) == ["recorded-already"]
+        assert names(project, Import("*/*")) == ["nothing-to-do"]  # another one is of one address
 
     def test_several_weaken_a_gate(self) -> None:
         """One import a person can check at a glance, several not."""
@@ -401,6 +417,7 @@ class TestRebind:
         project.known_accounts = {next(iter(project.desired.targets)): "sha256:two"}
         assert project.say(Rebind(EU)).facts
         assert refusal(project, Rebind("asia/staging")) == ["target-unknown"]
+        assert refusal(project_with(), Rebind(EU)) == ["target-unbound"]
 
     def test_can_be_reviewed_without_the_client_id(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A job that has no credentials shows it with the digest that a job with them has; it is not "nothing"."""
@@ -505,6 +522,13 @@ class TestLosses:
         project = project_with()
         assert project.say(AcceptLoss()).facts
         assert project.say(AcceptLoss()).facts == ()
+        project.clock += 375
+        assert project.say(AcceptLoss()).facts
+
+    @pytest.mark.parametrize("cause", ["begun", "copy"])
+    def test_accept_loss_beside_one_that_nobody_accepted(self, cause: Literal["begun", "copy"]) -> None:
+        """A loss that was opened just now otherwise is another one."""
+        assert project_with(LossOpened(at=stamp(NOW), loss="new", cause=cause)).say(AcceptLoss()).facts
 
     def test_accept_loss_needs_a_closed_record_to_be_lost_elsewhere(self) -> None:
         """Towards a place that continues it, it is refused; towards one that is missing or closed, it opens again."""
@@ -539,7 +563,7 @@ class TestBegin:
         begin, outcome = prepare(project, Begin()), project.say(Begin())
         assert [type(fact) for fact in outcome.facts] == [Begun, LossOpened]
         assert [message.name for message in outcome.messages] == ["record-begun"]
-        commands = [" ".join(step.command) for message in begin.shown for step in message.steps]
+        commands = commands_in(begin.shown)
         assert f"reconciler state complete --loss {begin.ids[0]}" in commands  # pasted late, it ends no later one
         assert project.journal.read().standing.first_gate_open
         assert not project.plan_opens()
@@ -656,6 +680,9 @@ class TestSecretAndNotifications:
         """A secret belongs to one attempt; its ciphertext does not count in the digest."""
         project = project_with(*created("a", OFFERS), *created("b", OFFERS, "ONB10002"))
         assert refusal(project, SetSecret(OFFERS, "sealed")) == ["attempt-ambiguous"]
+        assert steps(project, SetSecret(OFFERS, "sealed")) == [
+            f"reconciler secret set {OFFERS} --attempt {attempt}" for attempt in "ab"
+        ]
         digests = {prepare(project, SetSecret(OFFERS, text, "a")).digest for text in ("sealed", "sealed otherwise")}
         assert len(digests) == 1
         project.say(SetSecret(OFFERS, "sealed", "a"))
@@ -678,11 +705,15 @@ class TestAppending:
         project = project_with(desired=desired)
         other = MemoryProject(project.stores, desired)
         other.clock = NOW + 500
+        other.person = "somebody else"
         digest = prepare(project, Import(OFFERS)).digest
         assert digest == prepare(other, Import(OFFERS)).digest
         assert digest != prepare(project, Import(LOANS)).digest
         with pytest.raises(Refused):
             refuse_unexpected(prepare(project, Import(LOANS)), digest)
+        both = prepare(project, Import("*/*"))
+        assert both.ids == tuple(fact.attempt for fact in both.facts if isinstance(fact, Exists))
+        assert len({*both.ids}) == 2
 
     @pytest.mark.parametrize("statement", [Begin(), AcceptLoss(), Import(OFFERS)])
     def test_appends_the_ids_that_were_shown(self, statement: Statement) -> None:

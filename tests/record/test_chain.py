@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from hashlib import sha256
+from unicodedata import category
 
 import pytest
 from hypothesis import given, settings
@@ -127,6 +128,18 @@ FACTS: st.SearchStrategy[AnyFact] = st.one_of(
         what=st.builds(What, text, st.lists(text).map(tuple), text, text, send_by=st.floats(0, 1e12)),
     ),
 )  # fmt: skip
+
+
+def test_what_a_terminal_does_not_show() -> None:
+    """Each control character and each mark without a width is written as an escape, and read back."""
+    hidden = "".join(letter for letter in map(chr, range(0xFFF0)) if category(letter) in {"Cc", "Zl", "Zp"})
+    hidden += "\u200b\u200d\u200e\u200f\u202a\u202e\u2060\u2066\u2069\ufeff"
+    for letter in hidden:
+        data, _ = link(None, 0, [begun(f"a{letter}b")])
+        assert (letter == "\n" or letter not in data.decode(), begun(f"a{letter}b")) == (
+            True, parse(data, "state.jsonl")[0].fact,
+        )  # fmt: skip
+    assert "a\u00e9\u2020\uff21b".encode() in link(None, 0, [begun("a\u00e9\u2020\uff21b")])[0]
 
 
 @settings(max_examples=60)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import pytest
 from support.scene import BY, EUROPE, SERVICE, START, USA, Scene, address_of, hooks, target
 
@@ -65,6 +67,20 @@ def test_answered(scene: Scene, outcome: Outcome, status: Status) -> None:
     scene.hear(attempt, Outcome.CREATED)
     scene.hear(attempt, outcome)
     assert (Status.LIVE, Outcome.CREATED) == (only(scene).status, only(scene).outcome)
+
+
+OUTCOMES = (Outcome.UNKNOWN, Outcome.NOT_SENT, Outcome.REJECTED, Outcome.CREATED)
+"""The weakest first."""
+
+
+@pytest.mark.parametrize(("weaker", "stronger"), [*combinations(OUTCOMES, 2)])
+@pytest.mark.parametrize("is_later", [True, False])
+def test_answered_twice(scene: Scene, weaker: Outcome, stronger: Outcome, *, is_later: bool) -> None:
+    """Of two outcomes of one attempt the one that knows more counts, whichever came first."""
+    attempt = scene.begin("offers", "ONB10011", OWN)
+    for outcome in (weaker, stronger) if is_later else (stronger, weaker):
+        scene.hear(attempt, outcome)
+    assert stronger is only(scene).outcome
 
 
 def test_answer_alone(scene: Scene) -> None:
@@ -334,3 +350,8 @@ def test_since_when_a_removal_is_awaited(scene: Scene) -> None:
     assert first == scene.attempt(attempt).requested
     scene.confirm(attempt, "ONB10011")
     assert "" == scene.attempt(attempt).requested
+    for _ in range(2):
+        scene.request(attempt)
+        last = scene.at
+        scene.cancel(attempt)
+    assert last == scene.attempt(attempt).cancelled

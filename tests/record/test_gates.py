@@ -56,7 +56,7 @@ def test_closed(scene: Scene) -> None:
 
 def test_heads_missing(scene: Scene) -> None:
     """Each head that is remembered, of whichever record, and is not contained is named once."""
-    heads = ("b" * 64, "a" * 64)
+    heads = tuple(letter * 64 for letter in "fbeadc")
     notes = [note(scene.record), *(note(scene.record, head, "elsewhere") for head in (*heads, heads[0]))]
     found = standing(scene.record, *notes)
     assert ((Obstacle.HEADS_MISSING,), tuple(sorted(heads)), False) == (

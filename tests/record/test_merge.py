@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import TYPE_CHECKING
 
 from hypothesis import given, settings
@@ -185,6 +186,39 @@ def test_created_beats_not_created(forked: list[Lines]) -> None:
             assert merged.in_force
         if attempt.blocks and not merged.superseded_by and merged.removed is None:
             assert merged.in_force or merged.unresolved or merged.absent or merged.outcome is not None
+
+
+def several(number: int) -> list[AnyFact]:
+    """Return a fact of each kind that may come from another history; none at a time of its own but the answers."""
+    at, by, attempt, origin = AT, {"user": f"merger {number}"}, IDS[0], f"{number:064}"
+    what, url = WHATS[attempt], WHATS[IDS[1]].url
+    retry = replace(WHATS[IDS[2]], supersedes=(attempt,))
+    said: list[AnyFact] = [
+        Intended(at=at, attempt=f"{number:032}", what=retry),
+        Answered(at=at, attempt=attempt, what=what, outcome=Outcome.UNKNOWN, response=f"response {number}"),
+        Exists(at=at, attempt=attempt, what=what, note=f"note {number}", beside=(f"{number:032}",)),
+        Absent(at=at, attempt=IDS[1], note=f"note {number}"),
+        Intended(at=at, attempt=IDS[1], what=WHATS[IDS[1]]),
+        RemovalRequested(at="2026-11-22T00:00:00Z", attempt=attempt, codes=what.codes[number % 2 :]),
+        RemovalConfirmed(at=at, attempt=attempt, codes=what.codes[: 1 + number % 2]),
+        RemovalCancelled(at=f"2026-11-2{number}T00:00:00Z", attempt=attempt, requests=(f"{number}",)),
+        Renamed(at=at, attempts=(attempt,), to=f"europe/staging/to-{number}"),
+        SecretSet(at=at, attempt=attempt, secret=f"secret {number}"),
+        Received(at=at, base_url=SERVICES[0], url=url, code="ONB10001", first=f"{number}", last=f"{number}"),
+        LossOpened(at=at, loss=f"loss {number}", cause="accepted", heads=(origin,)),
+        Completed(at=at, losses=("loss 1",)),
+        Rebound(at=at, target="europe/staging", base_url=f"https://{number}.example", account=f"sha256:{number}"),
+    ]
+    return [replace(fact, by=by, origin=f"{kind:02}{origin[2:]}") for kind, fact in enumerate(said)]
+
+
+def test_the_order_of_lines_says_nothing() -> None:
+    """Many facts of each kind, read in whatever order, say the same: in each list too, which a plan's digest covers."""
+    facts = [fact for number in range(5) for fact in several(number)]
+    orders = [facts, facts[::-1], *(Random(seed).sample(facts, len(facts)) for seed in range(6))]
+    read = [meaning((*begin(), *link(begin()[-1].hash, 1, order)[1])) for order in orders]
+    said = [(record, [*record.attempts], [*record.losses]) for record in read]
+    assert said[:1] * len(said) == said
 
 
 def test_recover_what_a_loss_names() -> None:

@@ -38,6 +38,27 @@ def test_a_note_that_is_not_replaced_stays(tmp_path: Path) -> None:
     assert notes.all() == [LATER]
 
 
+def test_a_later_head_replaces_the_note(tmp_path: Path) -> None:
+    """The same head once more leaves the file as it is: each write has to reach the disk."""
+    notes = Notes(tmp_path / "heads")
+    files = []
+    for note in (FIRST, FIRST, LATER):
+        notes.write(note)
+        files += [file.stat().st_ino for file in (tmp_path / "heads").glob("*.json")]
+    assert ([True, False], [LATER]) == ([files[0] == files[1], files[1] == files[2]], notes.all())
+
+
+def test_a_note_that_cannot_be_read_is_not_written_over(tmp_path: Path) -> None:
+    """It may have been the only one that knew a later head."""
+    notes = Notes(tmp_path / "heads")
+    notes.write(FIRST)
+    (file,) = (tmp_path / "heads").glob("*.json")
+    file.write_text("{")
+    with pytest.raises(StoreUnavailable) as problem:
+        notes.write(LATER)
+    assert ("note-unwritable", "{") == (problem.value.messages[0].name, file.read_text())
+
+
 def test_a_note_that_cannot_be_read_is_never_ignored(tmp_path: Path) -> None:
     """A damaged note, and a directory that cannot be listed, are errors."""
     (tmp_path / "damaged").mkdir()

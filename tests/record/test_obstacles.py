@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from support.command_line import commands_in
 from support.memory_record import AT, record_of
 
 from reconciler.record.chain import parse
@@ -18,7 +19,7 @@ def told(place: str, obstacles: tuple[Obstacle, ...], *facts: AnyFact) -> dict[s
     """Return the commands that the messages of a record name, by the message's name."""
     record = fold(parse(record_of(*facts), place))
     messages = obstacle_messages(record, Standing(place, obstacles, ("d" * 64,)))
-    return {message.name: [" ".join(s.command) for s in message.steps if s.command] for message in messages}
+    return {message.name: commands_in([message]) for message in messages}
 
 
 def test_closed_record_is_told_where_it_continues_only() -> None:

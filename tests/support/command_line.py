@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import signal
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -13,10 +16,12 @@ from reconciler.cli.lazy import Command, Group
 from reconciler.cli.main import cli, run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     import pytest
+
+    from reconciler.errors import Message
 
 CONFIG = """\
 targets:
@@ -66,6 +71,8 @@ class CommandLine:
                 signal.signal(number, handler)
             os.environ.update(environment)
         out, err = self._capsys.readouterr()
+        for pasted in re.findall(r"(?m)^ +(reconciler\S* .*)$", err):
+            require_usable(*shlex.split(pasted))
         return Ran(code, out, err)
 
     def fine(self, *words: str) -> Ran:
@@ -85,3 +92,29 @@ def commands(group: Group = cli, before: tuple[str, ...] = ()) -> Iterator[tuple
         else:
             assert isinstance(entry, Command)
             yield (*before, name), entry
+
+
+@cache
+def require_usable(*words: str) -> None:
+    """Have the command line parse a command that a message names; what its values mean is not looked at."""
+    first, *rest = words
+    if first == "git" or rest[-1:] == ["--help"]:
+        return
+    assert first == "reconciler", words
+    entry: click.Command = cli
+    while isinstance(entry, Group):
+        _, rest, _ = entry.make_parser(click.Context(entry)).parse_args(rest)
+        found = entry.get_command(click.Context(entry), rest.pop(0))
+        assert found, words
+        entry = found
+    given, left, _ = entry.make_parser(click.Context(entry)).parse_args(rest)
+    missing = [param.name for param in entry.params if param.required and not given.get(str(param.name))]
+    assert ([], []) == (left, missing), words
+
+
+def commands_in(messages: Iterable[Message]) -> list[str]:
+    """Return the commands that messages name, each of which the command line takes."""
+    named = [step.command for message in messages for step in message.steps if step.command]
+    for words in named:
+        require_usable(*map(str, words))
+    return [" ".join(words) for words in named]

@@ -59,6 +59,7 @@ class MemoryProject(Project):
         self.__dict__["notes"] = MemoryNotes()
         self.clock = NOW
         self.ids = 0
+        self.person = "somebody"
         self.known_accounts: dict[TargetName, str] = {}
 
     def now(self) -> float:
@@ -69,7 +70,7 @@ class MemoryProject(Project):
         return f"{id(self) % 2**64:016x}{self.ids:016x}"
 
     def by(self) -> dict[str, str]:
-        return {"user": "somebody"}
+        return {"user": self.person}
 
     def accounts(self) -> dict[TargetName, str]:
         return self.known_accounts

@@ -37,6 +37,7 @@ from reconciler.record.facts import (
 from reconciler.record.fold import fold
 from reconciler.record.gates import Obstacle, Standing
 from reconciler.values import stamp
+from support.command_line import commands_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -329,4 +330,4 @@ def warned(change: Change) -> list[str]:
 
 def commands(change: Change) -> list[str]:
     """Return the commands that the reasons of a change name."""
-    return [" ".join(step.command) for message in change.reasons for step in message.steps if step.command]
+    return commands_in(change.reasons)
