@@ -16,11 +16,11 @@ from support.applying_bench import (
     wanting,
 )
 from support.memory_record import AT, DOWN, MOVED, append, record_of
+from support.records import linked
 
 from reconciler.applying.driver import Performer
 from reconciler.applying.events import Append, InterruptAsked, Limits, NotAppended, Reread, RereadFailed
 from reconciler.errors import Message, Refused
-from reconciler.record.chain import link
 from reconciler.record.facts import (
     Absent,
     Answered,
@@ -252,7 +252,7 @@ def test_nothing_is_appended_to_another_record_in_its_place() -> None:
     bench.start()
     bench.append()
     bench.answer(CREATED)
-    bench.store.data, _ = link(None, 0, [Begun(at=AT, record="0" * 32), known("b")])
+    bench.store.data, _ = linked(None, 0, [Begun(at=AT, record="0" * 32), known("b")])
     bench.append()
     assert (2, True) == (len(bench.queue.to_save), bench.run.finished)
 

@@ -14,6 +14,7 @@ from support.applying_bench import SERVICE, TARGET, code, known, wanting
 from support.applying_doubles import Apply
 from support.desired_values import desired_of, target_of
 from support.memory_record import AT, DOWN, MOVED, append, record_of
+from support.records import linked
 
 from reconciler import applying
 from reconciler.applying.driver import Performer
@@ -22,7 +23,6 @@ from reconciler.applying.run import Limits, carry_out
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.model.plan import Verdict
 from reconciler.model.record import Status
-from reconciler.record.chain import link
 from reconciler.record.facts import Answered, Intended, LossOpened, What
 from reconciler.values import Instant
 
@@ -396,7 +396,7 @@ def test_what_was_read_is_as_old_as_the_beginning_of_its_read(after: str) -> Non
 
     case.store.declare_failures(MOVED)
     performer = Performer(case.with_ports(read=read, clock=lambda: moment[0]))
-    new = link(case.reading.record.head, case.reading.record.entries, [LossOpened(at=AT, loss="x", cause="accepted")])
+    new = linked(case.reading.record.head, case.reading.record.entries, [LossOpened(at=AT, loss="x", cause="accepted")])
     append = Append(case.reading, case.reading.record.head, case.reading.record.entries + 1, new, "x")
     done = performer.perform(Reread() if after == "a read" else append)
     assert isinstance(done, RereadDone | NotAppended)

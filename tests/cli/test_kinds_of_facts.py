@@ -11,8 +11,9 @@ import pytest
 from support.command_line import commands
 from support.memory_project import created, unknown
 from support.memory_record import AT
+from support.records import linked
 
-from reconciler.record.chain import last_head, link
+from reconciler.record.chain import last_head
 from reconciler.record.facts import (
     Absent,
     Answered,
@@ -118,7 +119,7 @@ def ending(request: pytest.FixtureRequest, reconciler: CommandLine) -> tuple[Pat
     for fact in facts:
         if isinstance(fact, RemovalCancelled):
             fact = RemovalCancelled(at=AT, attempt=ID, requests=(last_head(data) or "",))  # noqa: PLW2901 - its request
-        data += link(last_head(data), data.count(b"\n"), [fact])[0]
+        data += linked(last_head(data), data.count(b"\n"), [fact])[0]
     record.write_bytes(data)
     (reconciler.directory / "backup.jsonl").write_bytes(data)
     return record, facts, code

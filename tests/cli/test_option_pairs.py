@@ -15,10 +15,11 @@ import pytest
 from support.command_line import commands
 from support.memory_project import created, unknown
 from support.memory_record import AT
+from support.records import linked
 
 from reconciler.cli.invocation import GLOBALS
 from reconciler.operations.receiving import list_subscriptions
-from reconciler.record.chain import last_head, link
+from reconciler.record.chain import last_head
 from reconciler.record.facts import RemovalRequested
 from reconciler.sandbox import Sandbox
 
@@ -234,7 +235,7 @@ def scene(reconciler: CommandLine, tmp_path: Path) -> Iterator[tuple[CommandLine
         ]
         record = reconciler.directory / "state.jsonl"
         data = record.read_bytes()
-        record.write_bytes(data + link(last_head(data), data.count(b"\n"), facts)[0])
+        record.write_bytes(data + linked(last_head(data), data.count(b"\n"), facts)[0])
         yield reconciler, sandbox
 
 

@@ -112,6 +112,23 @@ def test_functions_and_files_are_short() -> None:
                 assert node.end_lineno - node.lineno < 50, f"{path}:{node.lineno}"
 
 
+def test_few_files_of_tests_know_a_function() -> None:
+    """At most ten import any one function, so that a new name for it is a small change; `tests/support` has the rest."""
+    functions = {
+        f"{name}.{node.name}"
+        for name, path in MODULES.items()
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef)
+    }
+    users: dict[str, set[str]] = {}
+    for path in Path(__file__).parents[1].rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                for alias in node.names:
+                    users.setdefault(f"{node.module}.{alias.name}", set()).add(path.name)
+    assert {} == {name: sorted(users[name]) for name in functions & users.keys() if len(users[name]) > 10}
+
+
 def test_growth_is_a_decision() -> None:
     """The package has no more lines of code and no more modules than is written down here."""
     size = {"lines of code": sum(map(lines_of_code, MODULES.values())), "modules": len(MODULES)}

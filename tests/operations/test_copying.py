@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from support.memory_project import EU, NOW, MemoryProject, created, unknown
 from support.memory_record import DOWN, MOVED, RECORD, MemoryStore, record_of
+from support.records import time_of
 
 from reconciler.errors import Message, RecordClosed, RecordMissing, Refused, StoreUnavailable, step
 from reconciler.operations.copying import Copy, _at
@@ -14,7 +15,6 @@ from reconciler.operations.project import Flags
 from reconciler.record.facts import Closed, LossOpened
 from reconciler.record.gates import Note
 from reconciler.record.statements import AcceptLoss, Complete
-from reconciler.values import stamp
 
 OFFERS, A, B = f"{EU}/offers", "memory:a", "memory:b"
 STEPS = 3
@@ -164,14 +164,14 @@ def test_first_gate_of_from_must_be_open() -> None:
     project.stores[A].data = before
     assert refusal(project) == ["heads-missing"]
     project.say(AcceptLoss())
-    project.add(Closed(at=stamp(NOW), to="memory:c"))
+    project.add(Closed(at=time_of(NOW), to="memory:c"))
     assert refusal(project) == ["record-closed"]
 
 
 def test_open_losses_stay_open() -> None:
     """The copy ends its own loss and no other."""
     project = project_to_copy()
-    project.add(LossOpened(at=stamp(NOW), loss="other", cause="accepted"))
+    project.add(LossOpened(at=time_of(NOW), loss="other", cause="accepted"))
     Copy(project, A, B).carry_out()
     assert [loss.id for loss in project.record_at(B).open_losses] == ["other"]
 

@@ -9,13 +9,13 @@ from urllib.parse import urlsplit
 import pytest
 from support.memory_project import EU, NOW, URL, MemoryProject, created, desired_of, unknown
 from support.memory_record import MemoryStore, record_of
+from support.records import time_of
 
 from reconciler.model.desired import Verification
 from reconciler.model.record import Status
 from reconciler.operations.observing import observed
 from reconciler.operations.statements import prepare
 from reconciler.record.statements import ConfirmRemoval, Resolve
-from reconciler.values import stamp
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +44,7 @@ def test_notification_proves_an_attempt(tmp_path: Path) -> None:
     """An unknown attempt with its own URL becomes live; the file observed again adds nothing."""
     url = URL.format(ID)
     project = project_with(*unknown(ID, OFFERS, url=url, template=URL.format("{attempt}")))
-    file = capture(tmp_path, {"at": stamp(NOW), "url": url, "code": "ONB10001"})
+    file = capture(tmp_path, {"at": time_of(NOW), "url": url, "code": "ONB10001"})
     assert project.say(observed(project, file)).facts
     assert project.record_at().attempts[ID].status is Status.LIVE
     assert project.say(observed(project, file)).facts == ()
@@ -55,10 +55,10 @@ def test_wrong_word_is_overruled_by_name(tmp_path: Path) -> None:
     url = URL.format(ID)
     project = project_with(*unknown(ID, OFFERS, url=url, template=URL.format("{attempt}")))
     project.say(Resolve(OFFERS, created=False))
-    file = capture(tmp_path, {"at": stamp(NOW), "url": url, "code": "ONB10001"})
+    file = capture(tmp_path, {"at": time_of(NOW), "url": url, "code": "ONB10001"})
     (notice,) = observed(project, file).notices
     assert (notice.name, notice.where) == ("not-created-overruled", OFFERS)
-    assert notice.what.startswith(f"somebody said at {stamp(NOW)} that attempt {ID} was not created")
+    assert notice.what.startswith(f"somebody said at {time_of(NOW)} that attempt {ID} was not created")
     project.say(observed(project, file))
     assert project.record_at().attempts[ID].status is Status.LIVE
     assert observed(project, file).notices == ()
@@ -68,14 +68,14 @@ def test_unknown_create_that_is_proven_is_told(tmp_path: Path) -> None:
     """Its address, its attempt, and how to get the secret that was lost with its answer; once."""
     url = URL.format(ID)
     project = project_with(*unknown(ID, OFFERS, url=url, template=URL.format("{attempt}")))
-    file = capture(tmp_path, {"at": stamp(NOW), "url": url, "code": "ONB10001"})
+    file = capture(tmp_path, {"at": time_of(NOW), "url": url, "code": "ONB10001"})
     (notice,) = observed(project, file).notices
     assert (notice.name, notice.where) == ("unknown-proven", OFFERS)
     assert ID in notice.what
     assert [("reconciler", "secret", "set", OFFERS, "--attempt", ID)] == [step.command for step in notice.steps]
     assert "with the secret, was lost" in notice.steps[0].text
     project.say(observed(project, file))
-    assert observed(project, capture(tmp_path, {"at": stamp(NOW), "url": url, "code": "X"})).notices == ()
+    assert observed(project, capture(tmp_path, {"at": time_of(NOW), "url": url, "code": "X"})).notices == ()
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_notification_after_a_removal(tmp_path: Path, seconds: int, name: str, s
     url = URL.format(ID)
     project = project_with(*created(ID, OFFERS, url=url, template=URL.format("{attempt}")))
     project.say(ConfirmRemoval(OFFERS, (ID,)))
-    file = capture(tmp_path, {"at": stamp(NOW + seconds), "url": url, "code": "ONB10001"})
+    file = capture(tmp_path, {"at": time_of(NOW + seconds), "url": url, "code": "ONB10001"})
     notices = observed(project, file).notices
     assert [name] * bool(name) == [notice.name for notice in notices]
     assert all(says.format(ID) in notice.what for notice in notices)
@@ -112,7 +112,7 @@ def test_notification_at_a_shared_url_after_a_removal(tmp_path: Path, seconds: i
     project = project_with(*created(ID, OFFERS, url=url))
     project.say(ConfirmRemoval(OFFERS, (ID,)))
     place = {"url": url} if where == "url" else {"path": urlsplit(url).path}
-    file = capture(tmp_path, {"at": stamp(NOW + seconds), **place, "code": "ONB10001"})
+    file = capture(tmp_path, {"at": time_of(NOW + seconds), **place, "code": "ONB10001"})
     (notice,) = observed(project, file).notices
     assert (notice.name, ID in notice.what) == (name, True)
     assert notice.what.startswith("ONB10001 received 1 time, last ")
@@ -131,7 +131,7 @@ def test_forged_notification_proves_nothing(tmp_path: Path, verified: object, st
     project.say(
         observed(
             project,
-            capture(tmp_path, {"at": stamp(NOW), "url": url, "code": "ONB10001", "verified": verified}),
+            capture(tmp_path, {"at": time_of(NOW), "url": url, "code": "ONB10001", "verified": verified}),
         )
     )
     assert project.record_at().attempts[ID].status == status
@@ -141,7 +141,7 @@ def test_forged_notification_proves_nothing(tmp_path: Path, verified: object, st
 def test_clocks_that_differ(tmp_path: Path, seconds: float, is_taken: bool) -> None:
     """Some minutes are allowed between the clock of the receiver and that of this machine."""
     project = project_with(*unknown(ID, OFFERS, url=URL.format(ID), template=URL.format("{attempt}")))
-    file = capture(tmp_path, {"at": stamp(NOW + seconds), "url": URL.format(ID), "code": "ONB10001"})
+    file = capture(tmp_path, {"at": time_of(NOW + seconds), "url": URL.format(ID), "code": "ONB10001"})
     said = observed(project, file)
     assert is_taken == (len(said.received) == 1)
     assert ["unknown-proven" if is_taken else "notification-from-future"] == [notice.name for notice in said.notices]
@@ -152,11 +152,11 @@ def test_what_is_left_out_is_told(tmp_path: Path) -> None:
     project = project_with(*created(ID, OFFERS, url=URL.format(ID), template=URL.format("{attempt}")))
     file = capture(
         tmp_path,
-        {"at": stamp(NOW), "url": URL.format(ID), "code": "ONB10001", "verified": False},
-        {"at": stamp(NOW), "url": URL.format(ID), "body": "{}"},
-        {"at": stamp(NOW + 999), "url": URL.format(ID), "code": "ONB10001"},
-        {"at": stamp(NOW), "url": URL.format("f" * 32), "code": "ONB10001"},
-        {"at": stamp(NOW), "url": "https://elsewhere.example/x", "code": "ONB10001"},
+        {"at": time_of(NOW), "url": URL.format(ID), "code": "ONB10001", "verified": False},
+        {"at": time_of(NOW), "url": URL.format(ID), "body": "{}"},
+        {"at": time_of(NOW + 999), "url": URL.format(ID), "code": "ONB10001"},
+        {"at": time_of(NOW), "url": URL.format("f" * 32), "code": "ONB10001"},
+        {"at": time_of(NOW), "url": "https://elsewhere.example/x", "code": "ONB10001"},
     )
     assert {message.name for message in prepare(project, observed(project, file)).shown} == {
         "notification-unverified",
@@ -170,7 +170,7 @@ def test_what_is_left_out_is_told(tmp_path: Path) -> None:
 def test_enforced_verification_takes_verified_ones_only(tmp_path: Path) -> None:
     """With `verification.enforce`, what was not checked counts no more than what was found wrong."""
     project = project_with(*created("a", OFFERS))
-    file = capture(tmp_path, {"at": stamp(NOW), "url": URL.format("offers"), "code": "ONB10001"})
+    file = capture(tmp_path, {"at": time_of(NOW), "url": URL.format("offers"), "code": "ONB10001"})
     project.__dict__["desired"] = desired_of(verification=Verification("X-Signature", "hmac-sha256"))
     assert observed(project, file).received == ()
     lax = Verification("X-Signature", "hmac-sha256", enforce=False)

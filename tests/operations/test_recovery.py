@@ -9,17 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.memory_project import EU, NOW, URL, MemoryProject, created, unknown
 from support.memory_record import AT, RECORD, MemoryStore, record_of
+from support.records import linked, time_of
 
 from reconciler.errors import RecordDamaged, Refused, SelectionError, SettingsError
 from reconciler.model.record import Status
 from reconciler.operations.history import attempts_json, history, show, verify
 from reconciler.operations.recovery_file import recovered, save, unrecovered
 from reconciler.operations.statements import prepare
-from reconciler.record.chain import link, parse
+from reconciler.record.chain import parse
 from reconciler.record.facts import Begun, Closed, Completed, LossOpened, RemovalRequested, Renamed
 from reconciler.record.statement_rows import IN_FLIGHT_AFTER_LOSS
 from reconciler.record.statements import CancelRemoval, Complete, Recover
-from reconciler.values import stamp
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -158,7 +158,7 @@ class TestRecover:
         """Another place is a source too, whichever record it holds; its open loss opens here."""
         project = project_with(*created("a", OFFERS))
         theirs: list[AnyFact] = [Begun(at=AT, record="e" * 32), LossOpened(at=AT, loss="theirs", cause="begun")]
-        project.stores["memory:b"] = MemoryStore(link(None, 0, [*theirs, *created("b", LOANS)])[0])
+        project.stores["memory:b"] = MemoryStore(linked(None, 0, [*theirs, *created("b", LOANS)])[0])
         project.say(recovered(project, "memory:b"))
         assert set(project.record_at().attempts) == {"a", "b"}
         assert [loss.id for loss in project.record_at().open_losses] == ["theirs"]
@@ -190,7 +190,7 @@ class TestRecover:
         others = [
             record_of(*created("b", LOANS)),
             record_of(Completed(at=AT, losses=("begun",)), *unknown("c", LOANS, "ONB10002")),
-            link(None, 0, [Begun(at=AT, record=RECORD), LossOpened(at=AT, loss="x", cause="accepted")])[0],
+            linked(None, 0, [Begun(at=AT, record=RECORD), LossOpened(at=AT, loss="x", cause="accepted")])[0],
         ]
         for number in data.draw(st.lists(st.integers(0, len(others) - 1), max_size=4)):
             project.say(Recover("other", parse(others[number], "other")))
@@ -217,7 +217,7 @@ class TestShow:
                 "eventCodes": ("ONB10001",),
                 "webhookUrl": URL.format("loans"),
                 "status": "unknown",
-                "at": stamp(NOW - 1000),
+                "at": time_of(NOW - 1000),
                 "fields": {},
             }
         ]

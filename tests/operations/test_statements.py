@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from support.command_line import commands_in
 from support.memory_project import API, EU, NOW, URL, MemoryProject, created, desired_of, unknown, what
 from support.memory_record import DOWN, MOVED, RECORD, MemoryStore, record_of
+from support.records import time_of
 
 from reconciler.errors import HeadMoved, RecordMissing, Refused, SelectionError, SettingsError, StoreUnavailable
 from reconciler.model.record import Status
@@ -36,7 +37,6 @@ from reconciler.record.statements import (
     Resolve,
     SetSecret,
 )
-from reconciler.values import stamp
 
 if TYPE_CHECKING:
     from reconciler.errors import ReconcilerError
@@ -160,13 +160,13 @@ class TestResolve:
     def test_proof_overrules_force(self) -> None:
         """A notification at its own URL proves that it was created."""
         url = f"https://hooks.example/{ID}"
-        heard = Received(at=stamp(NOW), base_url=API, url=url, code="ONB10001", first=stamp(NOW), last=stamp(NOW))
+        heard = Received(at=time_of(NOW), base_url=API, url=url, code="ONB10001", first=time_of(NOW), last=time_of(NOW))
         project = project_with(*unknown(ID, OFFERS, url=url, template=OWN), heard)
         assert refusal(project, Resolve(OFFERS, created=False, attempts=(ID,), force=True)) == ["resolve-disproved"]
 
     def test_signs_need_force(self) -> None:
         """Notifications at its URL that nothing else explains are mere signs: --force overrules them."""
-        now, url = stamp(NOW), URL.format("offers")
+        now, url = time_of(NOW), URL.format("offers")
         heard = Received(at=now, base_url=API, url=url, code="ONB10001", first=now, last=now)
         project = project_with(*unknown("a", OFFERS), heard)
         assert refusal(project, Resolve(OFFERS, created=False)) == ["resolve-against-signs"]
@@ -371,7 +371,7 @@ class TestMove:
 
     def test_settles_rival_names(self) -> None:
         """Of two names that two histories gave, one can be chosen, the one in use too."""
-        names = [Renamed(at=stamp(NOW), attempts=("a",), to=to) for to in (f"{EU}/x", f"{EU}/y")]
+        names = [Renamed(at=time_of(NOW), attempts=("a",), to=to) for to in (f"{EU}/x", f"{EU}/y")]
         project = project_with(*created("a", OFFERS), *names)
         address = project.record_at().attempts["a"].address
         project.say(Move(address, address))
@@ -436,7 +436,7 @@ class TestLosses:
 
     def accepted(self, *facts: AnyFact) -> LossOpened:
         """Return a loss that was accepted just now."""
-        return LossOpened(at=stamp(NOW), loss="late", cause="accepted")
+        return LossOpened(at=time_of(NOW), loss="late", cause="accepted")
 
     def test_complete_names_what_it_ends(self) -> None:
         """Without --loss it ends those that are open; pasted late, it ends no other."""
@@ -445,7 +445,7 @@ class TestLosses:
         assert proposal.weakens
         assert [fact.losses for fact in proposal.facts if isinstance(fact, Completed)] == [("begun",)]
         append(project, Complete(), proposal)
-        project.add(LossOpened(at=stamp(NOW - 999), loss="later", cause="accepted"))
+        project.add(LossOpened(at=time_of(NOW - 999), loss="later", cause="accepted"))
         assert project.say(Complete(("begun",))).facts == ()
         assert [loss.id for loss in project.record_at().open_losses] == ["later"]
 
@@ -465,7 +465,7 @@ class TestLosses:
 
     def test_complete_leaves_the_loss_of_a_copy(self) -> None:
         """Only the copy ends its loss; the others are named."""
-        copy = LossOpened(at=stamp(NOW), loss="c", cause="copy", of="memory:b")
+        copy = LossOpened(at=time_of(NOW), loss="c", cause="copy", of="memory:b")
         project = project_with(copy, complete=False)
         assert refusal(project, Complete()) == ["loss-of-copy"]
         assert steps(project, Complete()) == [
@@ -528,15 +528,15 @@ class TestLosses:
     @pytest.mark.parametrize("cause", ["begun", "copy"])
     def test_accept_loss_beside_one_that_nobody_accepted(self, cause: Literal["begun", "copy"]) -> None:
         """A loss that was opened just now otherwise is another one."""
-        assert project_with(LossOpened(at=stamp(NOW), loss="new", cause=cause)).say(AcceptLoss()).facts
+        assert project_with(LossOpened(at=time_of(NOW), loss="new", cause=cause)).say(AcceptLoss()).facts
 
     def test_accept_loss_needs_a_closed_record_to_be_lost_elsewhere(self) -> None:
         """Towards a place that continues it, it is refused; towards one that is missing or closed, it opens again."""
-        project = project_with(Closed(at=stamp(NOW), to="memory:b", loss="begun"))
+        project = project_with(Closed(at=time_of(NOW), to="memory:b", loss="begun"))
         assert refusal(project, Complete()) == ["record-closed"]
         project.stores["memory:b"] = MemoryStore(record_of(*created("a", OFFERS)))
         assert refusal(project, AcceptLoss()) == ["record-continues"]
-        project.stores["memory:b"].data = record_of(Closed(at=stamp(NOW), to="memory:c"))
+        project.stores["memory:b"].data = record_of(Closed(at=time_of(NOW), to="memory:c"))
         project.say(AcceptLoss())
         assert project.record_at().closed_to == ""
 
@@ -643,7 +643,7 @@ class TestRemoval:
         """What a plan asked for may be restored by a plan, what a person asked for not."""
         from reconciler.record.facts import RemovalRequested  # noqa: PLC0415
 
-        asked = RemovalRequested(at=stamp(NOW), attempt="a", codes=("ONB10001",), by_plan=True)
+        asked = RemovalRequested(at=time_of(NOW), attempt="a", codes=("ONB10001",), by_plan=True)
         project = project_with(*created("a", OFFERS), asked)
         project.say(RequestRemoval(OFFERS))
         assert not project.record_at().attempts["a"].by_plan
@@ -690,7 +690,9 @@ class TestSecretAndNotifications:
 
     def test_spans_that_are_known_are_left_out(self) -> None:
         """The same file observed twice appends once."""
-        heard = Received(at="", base_url=API, url=URL.format("offers"), code="ONB10001", first=stamp(1), last=stamp(2))
+        heard = Received(
+            at="", base_url=API, url=URL.format("offers"), code="ONB10001", first=time_of(1), last=time_of(2)
+        )
         project = project_with(*created("a", OFFERS))
         assert project.say(Observe((heard,))).facts
         assert project.say(Observe((heard,))).facts == ()
@@ -769,7 +771,7 @@ class TestAppending:
         project = project_with(*created("a", OFFERS))
         (fact,) = project.say(ConfirmRemoval(OFFERS, ("a",))).facts
         assert isinstance(fact, RemovalConfirmed)
-        assert (fact.at, fact.by) == (stamp(NOW), {"user": "somebody"})
+        assert (fact.at, fact.by) == (time_of(NOW), {"user": "somebody"})
 
 
 def test_what_survives_in_an_answer_alone() -> None:

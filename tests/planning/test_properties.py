@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from support.histories import addresses, scenes
+from support.records import linked
 
 from reconciler.model.address import Selection
 from reconciler.model.desired import Desired, Overlap, Replace
@@ -17,7 +18,6 @@ from reconciler.model.plan import SENDS, Action, Block
 from reconciler.model.record import Status
 from reconciler.model.url import normal_url
 from reconciler.planning.planner import plan as make_plan
-from reconciler.record.chain import link
 from reconciler.record.facts import Begun
 from reconciler.record.fold import fold
 from reconciler.record.gates import Obstacle, Standing
@@ -43,7 +43,7 @@ def test_order_of_facts(scene: Scene, random: Random) -> None:
     targets, wanted = list(scene.targets.items()), list(scene.wanted.items())
     random.shuffle(targets)
     random.shuffle(wanted)
-    record = fold(link(None, 0, [first, *facts])[1])
+    record = fold(linked(None, 0, [first, *facts])[1])
     desired = Desired(dict(targets), dict(wanted))
     again = make_plan(desired, record, Standing("state.jsonl"), Selection(), now=scene.now + 120, allow_empty=True)
     if len({fact.at for fact in facts}) == len(facts) and not _requests(scene):
@@ -240,7 +240,7 @@ def test_overlap(scene: Scene) -> None:
 def test_no_target() -> None:
     """Nothing desired, nothing recorded, no target: an empty plan."""
     desired = Desired({}, {})
-    record = fold(link(None, 0, [_begun()])[1])
+    record = fold(linked(None, 0, [_begun()])[1])
     plan = make_plan(desired, record, Standing("state.jsonl"), Selection(), now=0.0)
     assert ([], {}, 0) == (plan.changes, plan.targets, plan.unchanged)
 

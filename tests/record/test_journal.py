@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.memory_record import AT, MemoryNotes, MemoryStore, journal_of, record_of
+from support.records import linked
 
 from reconciler.errors import RecordMissing
-from reconciler.record.chain import link
 from reconciler.record.facts import LossOpened
 from reconciler.record.gates import Note, Obstacle
 from reconciler.record.journal import Journal
@@ -109,7 +109,7 @@ def test_lines_of_a_run_move_what_remembers_the_head_only_behind_an_open_gate(is
     reading = journal.read()
     assert is_open is reading.standing.first_gate_open
     kept = dict(notes.kept)
-    new = link(first, reading.record.entries, [LossOpened(at=AT, loss="x", cause="accepted")])
+    new = linked(first, reading.record.entries, [LossOpened(at=AT, loss="x", cause="accepted")])
     journal.extend(reading, first, reading.record.entries + 1, new, "a run")
     last = new[1][-1].hash
     assert journal.read().record.head == last

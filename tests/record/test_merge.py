@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from support.records import linked
 
 from reconciler.model.outcome import Outcome
 from reconciler.model.record import Record, Status
-from reconciler.record.chain import Line, link, missing
+from reconciler.record.chain import Line, missing
 from reconciler.record.facts import (
     Absent,
     Answered,
@@ -61,7 +62,7 @@ def histories(draw: DrawFn, base: Lines) -> Lines:
     """Draw how a history may go on."""
     lines = base
     for _ in range(draw(st.integers(0, 8))):
-        _, new = link(lines[-1].hash, len(lines), [_fact(draw, lines)])
+        _, new = linked(lines[-1].hash, len(lines), [_fact(draw, lines)])
         lines = (*lines, *new)
     return lines
 
@@ -112,13 +113,13 @@ def _fact(draw: DrawFn, lines: Lines) -> AnyFact:  # noqa: C901, PLR0911, PLR091
 
 def begin() -> Lines:
     """Return a record that has just begun."""
-    return link(None, 0, [Begun(at=AT, by=BY, record="c0ffee")])[1]
+    return linked(None, 0, [Begun(at=AT, by=BY, record="c0ffee")])[1]
 
 
 def merge(ours: Lines, theirs: Lines) -> Lines:
     """Return our history with what theirs has besides."""
     facts = missing(fold(ours).contained, theirs, AT, BY)
-    return (*ours, *link(ours[-1].hash, len(ours), facts)[1])
+    return (*ours, *linked(ours[-1].hash, len(ours), facts)[1])
 
 
 def meaning(lines: Lines) -> Record:
@@ -216,24 +217,24 @@ def test_the_order_of_lines_says_nothing() -> None:
     """Many facts of each kind, read in whatever order, say the same: in each list too, which a plan's digest covers."""
     facts = [fact for number in range(5) for fact in several(number)]
     orders = [facts, facts[::-1], *(Random(seed).sample(facts, len(facts)) for seed in range(6))]
-    read = [meaning((*begin(), *link(begin()[-1].hash, 1, order)[1])) for order in orders]
+    read = [meaning((*begin(), *linked(begin()[-1].hash, 1, order)[1])) for order in orders]
     said = [(record, [*record.attempts], [*record.losses]) for record in read]
     assert said[:1] * len(said) == said
 
 
 def test_recover_what_a_loss_names() -> None:
     """A head that a loss names is contained, but its fact is not: what is found later is merged, the last one too."""
-    whole = (*begin(), *link(begin()[-1].hash, 1, [Intended(at=AT, attempt=IDS[0], what=WHATS[IDS[0]])])[1])
+    whole = (*begin(), *linked(begin()[-1].hash, 1, [Intended(at=AT, attempt=IDS[0], what=WHATS[IDS[0]])])[1])
     lost = LossOpened(at=AT, loss="1055", cause="accepted", heads=(whole[-1].hash,))
-    ours = (*begin(), *link(begin()[-1].hash, 1, [lost])[1])
+    ours = (*begin(), *linked(begin()[-1].hash, 1, [lost])[1])
     assert fold(ours).contains(whole[-1].hash)
     assert Status.PENDING is fold(merge(ours, whole)).attempts[IDS[0]].status
 
 
 def test_heads_of_merged_lines() -> None:
     """A head of a history that had itself merged is contained, though its line is another one here."""
-    one = (*begin(), *link(begin()[-1].hash, 1, [Absent(at=AT, attempt=IDS[0])])[1])
-    other = merge(begin(), (*begin(), *link(begin()[-1].hash, 1, [Absent(at=AT, attempt=IDS[1])])[1]))
+    one = (*begin(), *linked(begin()[-1].hash, 1, [Absent(at=AT, attempt=IDS[0])])[1])
+    other = merge(begin(), (*begin(), *linked(begin()[-1].hash, 1, [Absent(at=AT, attempt=IDS[1])])[1]))
     both = merge(one, other)
     assert all(fold(both).contains(line.hash) for line in other)
     assert [] == missing(fold(both).contained, other, AT, BY)

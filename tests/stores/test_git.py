@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.git_world import SOMEBODY, GitWorld, snapshot
-from support.records import add, begin, begun, names_of, sample
+from support.records import add, begin, begun, linked, names_of, sample
 
 from reconciler.errors import HeadMoved, ReconcilerError, SettingsError, StoreUnavailable
-from reconciler.record.chain import link
 from reconciler.stores.git import branch, command
 from reconciler.stores.git.command import reason
 
@@ -108,7 +107,7 @@ def test_branch_set_back_to_the_head_of_a_run(git_world: GitWorld, store: Store)
 def test_branch_begun_anew(git_world: GitWorld, store: Store) -> None:
     """A branch that was deleted and begun anew does not contain the head of the second branch either."""
     git_world.move("state")
-    anew = link(None, 0, [begun("c" * 32)])[0]
+    anew = linked(None, 0, [begun("c" * 32)])[0]
     store.append(None, 1, anew, "begin")
     stored = git_world.open(machine="b").read()
     assert (stored.data, stored.second) == (anew, sample()[1][-1])
@@ -190,7 +189,7 @@ def test_record_push_refused(plain_world: GitWorld) -> None:
     old = begin(store)
     late.read()
     head = add(store, "x")
-    lines, made = link(old, 2, [begun("d" * 32)])
+    lines, made = linked(old, 2, [begun("d" * 32)])
     with pytest.raises(HeadMoved):
         late.append(old, 3, lines, "late", second=made[-1].hash)
     assert store.read().second == head

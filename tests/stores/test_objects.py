@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.records import add, begin, begun, lines_of, named, names_of, sample
+from support.records import add, begin, begun, lines_of, linked, named, names_of, sample
 
 from reconciler.errors import HeadMoved, Message, ReconcilerError, RecordDamaged, RecordError, StoreUnavailable
-from reconciler.record.chain import last_head, link, parse
+from reconciler.record.chain import last_head, parse
 from reconciler.stores import objects as buckets
 from reconciler.stores.objects import Bucket, Conflict, Held, ObjectStore, open_objects
 
@@ -139,7 +139,7 @@ def test_exactly_full(bucket: FaultyBucket) -> None:
         bucket.versions.clear()
         store = ObjectStore(bucket)
         begin(store)
-        rest = size - len(bucket.contents()) - len(link("f" * 64, 2, [named("")])[0]) - len(',"origin":""')
+        rest = size - len(bucket.contents()) - len(linked("f" * 64, 2, [named("")])[0]) - len(',"origin":""')
         add(store, "x" * rest)
         assert len(bucket.contents()) == size
         add(store, "y")
@@ -199,7 +199,7 @@ def test_other_record_below(bucket: FaultyBucket, store: ObjectStore) -> None:
     head = last_head(store.read().data or b"")
     bucket.versions["000001.jsonl"].append(sample()[0])
     with pytest.raises(StoreUnavailable) as raised:
-        store.append(head, 4, link(head, 3, [named("x")])[0], "x")
+        store.append(head, 4, linked(head, 3, [named("x")])[0], "x")
     assert name_of(raised) == "objects-not-seen"
 
 
@@ -254,7 +254,7 @@ def test_write_that_fails(
 ) -> None:
     """No answer to a write is believed, and reading again shows what became of it."""
     head = sample()[1][-1]
-    lines, _ = link(head, 2, [named("x")])
+    lines, _ = linked(head, 2, [named("x")])
     bucket.faults = [fault]
     with pytest.raises(error):
         store.append(head, 3, lines, "x")
@@ -305,7 +305,7 @@ def test_any_faults(runs: list[tuple[int, list[Fault]]]) -> None:
             read = stores[number].read().data or b""
             assert bucket.contents().startswith(read)
             head = last_head(read)
-            stores[number].append(head, 0, link(head, read.count(b"\n"), [named(name)])[0], name)
+            stores[number].append(head, 0, linked(head, read.count(b"\n"), [named(name)])[0], name)
             acknowledged.append(name)
         except RecordError:
             pass
@@ -396,5 +396,5 @@ def test_begin_where_another_begins(bucket: FaultyBucket) -> None:
     assert store.read().data is None
     begin(other)
     with pytest.raises(HeadMoved):
-        store.append(None, 1, link(None, 0, [begun("c" * 32)])[0], "begin")
+        store.append(None, 1, linked(None, 0, [begun("c" * 32)])[0], "begin")
     assert store.read().data == sample()[0]

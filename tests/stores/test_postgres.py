@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 import pytest
 from support import servers
-from support.records import add, begin, named, names_of, sample
+from support.records import add, begin, linked, named, names_of, sample
 from support.tcp_proxy import Proxy
 
 from reconciler.errors import HeadMoved, ReconcilerError, StoreUnavailable
-from reconciler.record.chain import link
 from reconciler.stores import postgres as module
 
 if TYPE_CHECKING:
@@ -83,7 +82,7 @@ def test_silent_server(postgres: Site, store: Store, proxy: Proxy, monkeypatch: 
     proxy.mishaps = ["silence"]
     monkeypatch.setattr(module, "_PATIENCE", 0.2)
     with pytest.raises(StoreUnavailable) as raised:
-        through.append(head, 3, link(head, 2, [named("x")])[0], "x")
+        through.append(head, 3, linked(head, 2, [named("x")])[0], "x")
     assert "no answer" in what_of(raised)
 
 
@@ -107,7 +106,7 @@ def test_emptied_table(store: Store, execute: Callable[..., list[Any]]) -> None:
 def test_dropped_table(store: Store, execute: Callable[..., list[Any]]) -> None:
     """It is a record that is missing, and not one to begin."""
     _, heads = sample()
-    data, _ = link(heads[-1], 2, [named("late")])
+    data, _ = linked(heads[-1], 2, [named("late")])
     execute("DROP TABLE {table}")
     with pytest.raises(HeadMoved, match="missing"):
         store.append(heads[-1], 3, data, "late")
@@ -134,7 +133,7 @@ def test_swallowed_rows(store: Store, execute: Callable[..., list[Any]]) -> None
 def test_overtaken_in_the_transaction(postgres: Site, store: Store, execute: Callable[..., list[Any]]) -> None:
     """An append whose number is taken while it waits for the other transaction is a conflict."""
     head = sample()[1][-1]
-    lines = link(head, 2, [named("x")])[0]
+    lines = linked(head, 2, [named("x")])[0]
     ended: list[BaseException | None] = []
 
     def append() -> None:

@@ -7,12 +7,26 @@ from typing import TYPE_CHECKING
 from reconciler.errors import HeadMoved
 from reconciler.record.chain import last_head, link, parse
 from reconciler.record.facts import Begun
+from reconciler.values import stamp
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from reconciler.record.chain import Line
+    from reconciler.record.facts import AnyFact
     from reconciler.record.store import Store
 
 AT = "2026-01-01T00:00:00Z"
+
+
+def linked(head: str | None, count: int, facts: Sequence[AnyFact]) -> tuple[bytes, tuple[Line, ...]]:
+    """Return the lines that add facts to a record of `count` lines with this head, as bytes and as values."""
+    return link(head, count, facts)
+
+
+def time_of(seconds: float) -> str:
+    """Return epoch seconds as records write them."""
+    return stamp(seconds)
 
 
 def begun(record: str = "a" * 32) -> Begun:

@@ -15,7 +15,6 @@ from reconciler.model.plan import SENDS, Action
 from reconciler.model.url import filled, has_attempt
 from reconciler.planning.planner import plan
 from reconciler.planning.status import status
-from reconciler.record.chain import link
 from reconciler.record.facts import (
     Absent,
     Answered,
@@ -38,6 +37,7 @@ from reconciler.record.fold import fold
 from reconciler.record.gates import Obstacle, Standing
 from reconciler.values import stamp
 from support.command_line import commands_in
+from support.records import linked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -236,7 +236,7 @@ class Scene:
     def record(self) -> Record:
         """What the facts add up to."""
         if self._folded is None or self._folded[0] != len(self.facts):
-            self._folded = len(self.facts), fold(link(None, 0, self.facts)[1])
+            self._folded = len(self.facts), fold(linked(None, 0, self.facts)[1])
         return self._folded[1]
 
     def what(self, attempt: str) -> What:
