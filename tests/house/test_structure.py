@@ -113,7 +113,7 @@ def test_functions_and_files_are_short() -> None:
 
 
 def test_few_files_of_tests_know_a_function() -> None:
-    """At most ten import any one function, so that a new name for it is a small change; `tests/support` has the rest."""
+    """At most ten import any one function, so that a new name for it is a small change."""
     functions = {
         f"{name}.{node.name}"
         for name, path in MODULES.items()
