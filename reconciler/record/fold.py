@@ -52,19 +52,20 @@ _STRENGTH = {Outcome.UNKNOWN: 0, Outcome.NOT_SENT: 1, Outcome.REJECTED: 2, Outco
 _UNANSWERED: tuple[None, None, None, None, Mapping[str, Scalar]] = (None, None, None, None, {})
 
 
-class _Group:
+class _Group(Struct, gc=False):
     """The facts of one attempt by kind, by id if later facts may name them; also its first fact and its last time."""
 
-    def __init__(self, lines: Sequence[Line]) -> None:  # noqa: C901 - one case for each kind of fact
-        self.first: Fact = lines[0].fact
-        self.at = self.first.at
-        self.answers: list[Answered] = []
-        self.exists: list[Exists] = []
-        self.absent: list[Absent] = []
-        self.requests: dict[str, RemovalRequested] = {}
-        self.cancels: list[RemovalCancelled] = []
-        self.confirmed: dict[str, RemovalConfirmed] = {}
-        self.secrets: list[tuple[str, str]] = []
+    first: Fact
+    at: str
+    answers: list[Answered] = field(default_factory=list)
+    exists: list[Exists] = field(default_factory=list)
+    absent: list[Absent] = field(default_factory=list)
+    requests: dict[str, RemovalRequested] = field(default_factory=dict)
+    cancels: list[RemovalCancelled] = field(default_factory=list)
+    confirmed: dict[str, RemovalConfirmed] = field(default_factory=dict)
+    secrets: list[tuple[str, str]] = field(default_factory=list)
+
+    def take(self, lines: Sequence[Line]) -> None:  # noqa: C901 - one case for each kind of fact
         for line in lines:
             match line.fact:
                 case Answered() as fact:
@@ -259,7 +260,8 @@ def _decide(
     last_received: Mapping[str, Mapping[str, str]],
     retries: int,
 ) -> Attempt:
-    group = _Group(lines)
+    group = _Group(lines[0].fact, lines[0].fact.at)
+    group.take(lines)
     template = what.template or what.url
     heard = last_received.get(normal_url(what.url), {}) if has_attempt(template) else {}
     answer = group.answers[-1] if group.answers else None
