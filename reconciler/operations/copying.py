@@ -181,7 +181,7 @@ class Copy:
         if any(loss.cause == "copy" for loss in source.record.open_losses):
             obstacles = {Obstacle.LOSS_OPEN}
         if obstacles:
-            closed = tuple(found for found in Obstacle if found in obstacles)
+            closed = tuple(each for each in Obstacle if each in obstacles)
             raise Refused(*obstacle_messages(source.record, replace(source.standing, obstacles=closed)))
 
     def _refuse_in_use(self, source: Reading, there: Reading, loss: Loss | None, *, is_closed: bool) -> None:

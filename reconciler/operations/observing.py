@@ -52,8 +52,8 @@ def observed(project: Project, file: str) -> Observe:
 
     matches = match(project.desired, record, usable(read_captured(Path("/dev/stdin" if file == "-" else file))))
     facts = tuple(
-        Received(at="", base_url=found.base_url, url=found.url, code=found.code, first=found.first, last=found.last)
-        for found in matches.observed
+        Received(at="", base_url=each.base_url, url=each.url, code=each.code, first=each.first, last=each.last)
+        for each in matches.observed
     )
     ignored = [Message(name, f"{count} ignored: {_REASONS[name]}", file) for name, count in left_out.items() if count]
     return Observe(facts, (*ignored, *map(_unexplained, matches.unexplained), *_learned(record, facts, project.now())))

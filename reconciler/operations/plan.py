@@ -155,8 +155,8 @@ def unshown(
     while left and (plans := next(remaining, None)) is not None:
         for digest, (change, _) in list(left.items()):
             rows = [[row for row in shown.changes if row.address == change.address] for shown in plans]
-            about = [(shown.record.head, found) for shown, found in zip(plans, rows, strict=True) if found]
-            others = [found for _, found in about if digest not in [row.digest for row in found]]
+            about = [(shown.record.head, changed) for shown, changed in zip(plans, rows, strict=True) if changed]
+            others = [changed for _, changed in about if digest not in [row.digest for row in changed]]
             if others:
                 left[digest] = (change, f"shown with another {_unlike(change, others[0][0])}")
             elif any(contains(head) for head, _ in about):

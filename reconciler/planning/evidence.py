@@ -72,9 +72,9 @@ def match(desired: Desired, record: Record, sightings: Iterable[Sighting]) -> Ma
     observed = (Observed(*key, min(received), max(received)) for key, received in sorted(times.items()))
     unexplained = (
         Unexplained(code, where, len(received), max(received), _addresses(matching), unmanaged, removed)
-        for (code, where), (received, matching, unmanaged, removed) in sorted(rest.items(), key=lambda found: found[0])
+        for (code, where), (received, matching, unmanaged, removed) in sorted(rest.items(), key=lambda item: item[0])
     )
-    return Matches(tuple(found for found in observed if not _is_known(record, found)), tuple(unexplained))
+    return Matches(tuple(sighting for sighting in observed if not _is_known(record, sighting)), tuple(unexplained))
 
 
 def _is_known(record: Record, observed: Observed) -> bool:

@@ -45,8 +45,8 @@ def excess(record: Record) -> Excess:
                 groups.setdefault(key, [earlier]).append(attempt)
     routes = [route for attempts in groups.values() for route in _shared_routes(attempts)]
     return Excess(
-        tuple(sorted((found for found, is_twice in routes if is_twice), key=_order)),
-        tuple(sorted((found for found, is_twice in routes if not is_twice), key=_order)),
+        tuple(sorted((route for route, is_twice in routes if is_twice), key=_order)),
+        tuple(sorted((route for route, is_twice in routes if not is_twice), key=_order)),
     )
 
 
@@ -79,7 +79,7 @@ def surplus_of(subscription: Subscription, attempts: Sequence[Attempt]) -> list[
             if codes:
                 surplus.append(Surplus(subscription.address, attempt.id, codes, requested))
         kept.append(attempt)
-    return sorted(surplus, key=lambda found: (found.attempt, found.requested))
+    return sorted(surplus, key=lambda item: (item.attempt, item.requested))
 
 
 def outlived(subscription: Subscription | Request, attempts: Sequence[Attempt]) -> list[Attempt]:

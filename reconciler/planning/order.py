@@ -28,7 +28,7 @@ _MOVED = Message("codes-move", "its event codes move to another subscription")
 def ordered(changes: Sequence[Change], routes: Routes, selection: Selection) -> list[Change]:
     """Return the selected changes, sorted, with their dependencies and the reasons that follow from them."""
     # No removal of this plan lets these go on; a `replace: wait`, which one does, has its reasons later.
-    stuck = {found.address for found in changes if found.block and (found.block is not Block.WAITS or found.reasons)}
+    stuck = {each.address for each in changes if each.block and (each.block is not Block.WAITS or each.reasons)}
     takers = _takers(changes, stuck, routes)
     pairs = _exchanged(changes, routes) if len(changes) > 1 else {}
     selected = [

@@ -70,7 +70,7 @@ def _compare(desired: Desired, record: Record, a: TargetName, b: TargetName) -> 
     wanted, there = (_sides(desired, a), _sides(desired, b)), (_in_force(record, a), _in_force(record, b))
     differences = [*_differences(View.DESIRED, *wanted), *_differences(View.IN_FORCE, *there)]
     compared = _declared(desired, a, b, differences)
-    names = sorted({found.name for found in compared.differences if found.view is View.IN_FORCE})
+    names = sorted({item.name for item in compared.differences if item.view is View.IN_FORCE})
     addresses = [Address.of(target, name) for target in (a, b) for name in names]
     return replace(
         compared,
@@ -96,7 +96,7 @@ def _gate(desired: Desired, record: Record, a: TargetName, b: TargetName, observ
         elif observed_by:
             differences += _unproven(record, live, name, wanted, observed_by)
     compared = _declared(desired, a, b, differences)
-    left = {Address.of(a, found.name) for found in compared.differences}
+    left = {Address.of(a, item.name) for item in compared.differences}
     return replace(compared, unused=(), unapplied=tuple(address for address in unapplied if address in left))
 
 
@@ -112,7 +112,7 @@ def _unproven(record: Record, live: Sequence[Attempt], name: str, wanted: Side, 
 
 
 def _sides(desired: Desired, target: TargetName) -> dict[str, Side]:
-    return {found.address.name: Side(found.codes, found.written) for found in desired.by_target.get(target, ())}
+    return {wish.address.name: Side(wish.codes, wish.written) for wish in desired.by_target.get(target, ())}
 
 
 def _in_force(record: Record, target: TargetName) -> dict[str, Side]:
@@ -120,7 +120,7 @@ def _in_force(record: Record, target: TargetName) -> dict[str, Side]:
     for attempt in record.attempts.values():
         if attempt.in_force and attempt.address.target == target:
             codes.setdefault(attempt.address.name, set()).update(attempt.codes)
-    return {name: Side(tuple(sorted(found))) for name, found in codes.items()}
+    return {name: Side(tuple(sorted(given))) for name, given in codes.items()}
 
 
 def _differences(view: View, a: Mapping[str, Side], b: Mapping[str, Side]) -> list[Difference]:
@@ -156,14 +156,14 @@ def _declared(desired: Desired, a: TargetName, b: TargetName, differences: Itera
     used: list[ParityException] = []
     for difference in differences:
         addresses = (Address.of(a, difference.name), Address.of(b, difference.name))
-        about = [found for found in desired.parity_ignore if any(_is_about(found, address) for address in addresses)]
+        about = [rule for rule in desired.parity_ignore if any(_is_about(rule, address) for address in addresses)]
         used += about
         if about:
             ignored.append((difference, about[0]))
         else:
             left.append(difference)
-    here = (found for found in desired.parity_ignore if _concerns(found, a) or _concerns(found, b))
-    return Parity(a, b, tuple(left), tuple(ignored), tuple(found for found in here if found not in used))
+    here = (rule for rule in desired.parity_ignore if _concerns(rule, a) or _concerns(rule, b))
+    return Parity(a, b, tuple(left), tuple(ignored), tuple(rule for rule in here if rule not in used))
 
 
 def _concerns(exception: ParityException, target: TargetName) -> bool:

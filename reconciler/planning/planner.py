@@ -59,7 +59,7 @@ def plan(
     strange = {name: foreign(target, record, (accounts or {}).get(name)) for name, target in desired.targets.items()}
     routes = Routes(desired, record)
     there = [desired.subscriptions[address] for address in differing if address in desired.subscriptions]
-    wanted = {found.address: Request(found.codes, found.template) for found in there}
+    wanted = {wish.address: Request(wish.codes, wish.template) for wish in there}
     planned = [
         blocked(change, record, standing, gates, strange, now)
         for address, attempts in differing.items()
@@ -85,7 +85,7 @@ def plan(
         heads_missing=standing.missing,
         recipients=tuple(sorted(desired.recipients)),
         undeclared=tuple(attempt for attempt in undeclared if selection.has(attempt.address)),
-        superseded=tuple(found for found in routes.superseded_attempts if selection.has(found.address)),
+        superseded=tuple(attempt for attempt in routes.superseded_attempts if selection.has(attempt.address)),
     )
 
 
@@ -122,10 +122,10 @@ def _target_plans(
     awaited = (attempt for attempt in record.attempts.values() if attempt.status is Status.AWAITING_REMOVAL)
     awaiting = _by_target(attempt for attempt in awaited if selection.has(attempt.address))
     surplus = _by_target(
-        found
+        item
         for address in sorted(differing)
         if differing[address] and address in desired.subscriptions and selection.has(address)
-        for found in surplus_of(desired.subscriptions[address], differing[address])
+        for item in surplus_of(desired.subscriptions[address], differing[address])
     )
     duplicates = excess(record).twice
     twice = duplicates_by_target(duplicates, record, selection) if duplicates else {}

@@ -136,7 +136,7 @@ class Routes:
     @cached_property
     def superseded_attempts(self) -> list[Attempt]:
         """The attempts that may exist beside the retry that took their place."""
-        return [found for found in self._record.attempts.values() if found.superseded_by and found.unresolved]
+        return [attempt for attempt in self._record.attempts.values() if attempt.superseded_by and attempt.unresolved]
 
     @cached_property
     def _by_code(self) -> dict[tuple[str, str], list[Attempt]]:

@@ -218,7 +218,7 @@ def _blocked_elsewhere(case: Case, request: Request) -> Change | None:
     elsewhere = case.routes.elsewhere(case.address, request)
     unresolved = [attempt for attempt in elsewhere if attempt.unresolved]
     if unresolved:
-        return _unresolved(case, unresolved, (reasons.unresolved(found, case.record, case.now) for found in unresolved))
+        return _unresolved(case, unresolved, (reasons.unresolved(each, case.record, case.now) for each in unresolved))
     rival = None if elsewhere else case.routes.rival(case.address, request)
     if not elsewhere and rival is None:
         return None
@@ -232,7 +232,7 @@ def _restore(case: Case, after: Request, here: Sequence[Attempt], restored: Sequ
     codes = {code for attempt in restored for code in attempt.codes}
     delivered = {code for attempt in here for code in attempt.codes}
     warnings = (
-        *(reasons.cancel_removal(case.address, attempt) for attempt in sorted(restored, key=lambda found: found.id)),
+        *(reasons.cancel_removal(case.address, attempt) for attempt in sorted(restored, key=lambda each: each.id)),
         *reasons.also_delivers(codes.difference(after.codes), "not in config/"),
         *reasons.also_delivers(codes & delivered.intersection(after.codes), "another subscription delivers it too"),
     )

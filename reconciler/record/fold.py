@@ -211,7 +211,7 @@ def _attempts(
             count = len(_generations(what, whats))
         attempts[attempt] = _decide(attempt, groups.pop(attempt), what, renamed.get(attempt, ()), last_received, count)
     for attempt in successors.keys() & attempts.keys():
-        standing = tuple(sorted(found for found in successors[attempt] if _stands(found, successors, attempts)))
+        standing = tuple(sorted(retry for retry in successors[attempt] if _stands(retry, successors, attempts)))
         attempts[attempt] = replace(attempts[attempt], superseded_by=standing)
     for attempt in retries:
         if attempts[attempt].unresolved:
@@ -240,15 +240,15 @@ def _generations(what: What, whats: Mapping[str, What]) -> list[tuple[str, ...]]
     while earlier and not seen.issuperset(earlier):
         generations.append(earlier)
         seen.update(earlier)
-        earlier = tuple(found for attempt in earlier if attempt in whats for found in whats[attempt].supersedes)
+        earlier = tuple(before for attempt in earlier if attempt in whats for before in whats[attempt].supersedes)
     return generations
 
 
 def _delivering(retry: Attempt, whats: Mapping[str, What], attempts: Mapping[str, Attempt]) -> list[str]:
     """Return the earlier attempts of a retry that deliver, if together they have all its routes; otherwise none."""
-    earlier = [found for generation in _generations(whats[retry.id], whats) for found in generation]
-    delivering = [found for found in earlier if found in attempts and attempts[found].in_force]
-    delivered = {route for found in delivering for route in attempts[found].routes}
+    earlier = [attempt for generation in _generations(whats[retry.id], whats) for attempt in generation]
+    delivering = [attempt for attempt in earlier if attempt in attempts and attempts[attempt].in_force]
+    delivered = {route for attempt in delivering for route in attempts[attempt].routes}
     return delivering if retry.routes <= delivered else []
 
 
@@ -314,14 +314,14 @@ def _removal(group: _Group, what: What, heard: Mapping[str, str]) -> tuple[set[s
         return set(), what.codes, {}
     confirmed = group.confirmed.values()
     ended = {code: fact.at for fact in sorted(confirmed, key=lambda fact: fact.at) for code in fact.codes}
-    contradicted = {found for found, fact in group.confirmed.items() if _is_disproved(fact, what, heard)}
+    contradicted = {id_ for id_, fact in group.confirmed.items() if _is_disproved(fact, what, heard)}
     disproved = contradicted.union(*(fact.disproves for fact in group.exists))
     taken_back = {request for fact in group.cancels for request in fact.requests}
-    requests = {found: fact for found, fact in group.requests.items() if found not in taken_back}
-    asked = {found: {code for code in fact.codes if fact.at > ended.get(code, "")} for found, fact in requests.items()}
-    open_requests = [requests[found] for found, codes in asked.items() if codes]
+    requests = {id_: fact for id_, fact in group.requests.items() if id_ not in taken_back}
+    asked = {id_: {code for code in fact.codes if fact.at > ended.get(code, "")} for id_, fact in requests.items()}
+    open_requests = [requests[id_] for id_, codes in asked.items() if codes]
     said = max(confirmed, key=_earliest, default=None)
-    gone = {code for found, fact in group.confirmed.items() if found not in disproved for code in fact.codes}
+    gone = {code for id_, fact in group.confirmed.items() if id_ not in disproved for code in fact.codes}
     requested = set().union(*asked.values())
     codes = tuple(code for code in what.codes if code not in gone)
     return (
@@ -331,8 +331,8 @@ def _removal(group: _Group, what: What, heard: Mapping[str, str]) -> tuple[set[s
             "removed": Said(said.at, said.by) if said else None,
             "removed_codes": tuple(sorted(gone)),
             "confirmations": tuple(sorted(group.confirmed)),
-            "revived": any(not gone.issuperset(group.confirmed[found].codes) for found in contradicted),
-            "requests": tuple(sorted(found for found, left in asked.items() if left)),
+            "revived": any(not gone.issuperset(group.confirmed[id_].codes) for id_ in contradicted),
+            "requests": tuple(sorted(id_ for id_, left in asked.items() if left)),
             "requested_codes": tuple(code for code in codes if code in requested),
             "requested": max((fact.at for fact in open_requests), default=""),
             "by_plan": bool(open_requests) and all(fact.by_plan for fact in open_requests),
@@ -389,5 +389,5 @@ def _losses(opened: Mapping[str, LossOpened], completions: Iterable[Completed]) 
     ended = {loss: Said(fact.at, fact.by) for fact in ordered for loss in fact.losses}
     return {
         loss: Loss(loss, fact.cause, fact.at, fact.by, fact.heads, fact.of, ended.get(loss))
-        for loss, fact in sorted(opened.items(), key=lambda found: (found[1].at, found[0]))
+        for loss, fact in sorted(opened.items(), key=lambda item: (item[1].at, item[0]))
     }

@@ -119,8 +119,8 @@ def bindings(
         if fact.account:
             accounts.setdefault(fact.target, set()).add(fact.account)
     return (
-        {target: tuple(sorted(found)) for target, found in sorted(urls.items())},
-        {target: frozenset(found) for target, found in accounts.items()},
+        {target: tuple(sorted(bound)) for target, bound in sorted(urls.items())},
+        {target: frozenset(bound) for target, bound in accounts.items()},
         _same_services(rebounds, urls) if rebounds else {},
     )
 
@@ -148,7 +148,7 @@ def obstacle_messages(record: Record, standing: Standing, expected: str = "") ->
     """
     closed = Obstacle.CLOSED in standing.obstacles
     said = (Obstacle.OTHER_RECORD, Obstacle.CLOSED) if closed else tuple(Obstacle)
-    obstacles = [found for found in standing.obstacles if found in said and found is not Obstacle.LOSS_OPEN]
+    obstacles = [each for each in standing.obstacles if each in said and each is not Obstacle.LOSS_OPEN]
     return tuple(_message(obstacle, record, standing, expected) for obstacle in obstacles or standing.obstacles)
 
 

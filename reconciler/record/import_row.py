@@ -55,7 +55,7 @@ def import_(statement: Import, case: Case, record: Record) -> Draft:
     if notices and not facts:
         raise Refused(*notices)
     if not facts and ADDRESS.fullmatch(statement.where):
-        notices += (_if_another_exists(found, statement, case, record) for found in selected if not found.attempt)
+        notices += (_if_another_exists(row, statement, case, record) for row in selected if not row.attempt)
     return Draft(tuple(facts), tuple(notices), weakens=len(facts) > 1)
 
 
@@ -79,14 +79,14 @@ def _wanted(statement: Import, case: Case, record: Record) -> list[_Wanted]:
         pairs = [(Address(where), codes, desired.template if desired else "")]
     else:
         selection = Selection((where,))
-        matching = [found for address, found in subscriptions.items() if selection.has(address)]
+        matching = [wish for address, wish in subscriptions.items() if selection.has(address)]
         if not matching:
             what = f"not in config/{suggestion([where], subscriptions)}"
             words = ("reconciler", "state", "import", where, "--url", "URL", "--code", "CODE")
             raise SelectionError(
                 Message("not-desired", what, where, (step("if it exists, give its URL and event codes", *words),))
             )
-        pairs = [(found.address, statement.codes or found.codes, found.template) for found in matching]
+        pairs = [(wish.address, statement.codes or wish.codes, wish.template) for wish in matching]
     return [_located(statement, case, record, *pair) for pair in pairs]
 
 

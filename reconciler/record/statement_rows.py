@@ -233,7 +233,7 @@ def _recover(statement: statements.Recover, case: Case, record: Record) -> Draft
         for finish in (step("finish that copy first", "reconciler", "state", "copy", loss.of, statement.source),)
     ]
     for target, urls in theirs.base_urls.items():
-        declared = [found.base_url for name, found in case.desired.targets.items() if name == target]
+        declared = [each.base_url for name, each in case.desired.targets.items() if name == target]
         ours = record.base_urls.get(target) or declared
         if ours and not any(
             {side.service_of(url) for url in ours} & {side.service_of(url) for url in urls} for side in (record, theirs)
@@ -317,7 +317,7 @@ def digest_of(record: str, facts: Sequence[AnyFact], drawn: Sequence[str]) -> st
     """Return the digest of facts to be appended to a record; `drawn` are the ids newly drawn for them."""
     bare = [_bare(replace(fact, at="", by={})) for fact in facts]
     numbers = {new.encode(): b"new %d" % number for number, new in enumerate(drawn)}
-    text = _ID.sub(lambda found: numbers.get(found[0], found[0]), encode([record, bare]))
+    text = _ID.sub(lambda match: numbers.get(match[0], match[0]), encode([record, bare]))
     return f"sha256:{sha256(text).hexdigest()}"
 
 

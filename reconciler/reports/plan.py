@@ -73,7 +73,7 @@ def differing(plan: Plan) -> list[str]:
     """Return, with counts, the differences from the configuration that an apply cannot remove."""
     surplus, twice = each(plan, lambda target: target.surplus), each(plan, lambda target: target.duplicates)
     awaiting = each(plan, lambda target: target.awaiting_removal)
-    codes = sum(len(found.codes) for found in surplus)
+    codes = sum(len(item.codes) for item in surplus)
     undeclared = sum(attempt.in_force for attempt in plan.undeclared)
     since = min((attempt.requested for attempt in awaiting if attempt.requested), default="")
     words = [
@@ -93,7 +93,7 @@ def each(plan: Plan, part: Callable[[TargetPlan], Iterable[_Item]]) -> list[_Ite
 def awaits_operator(plan: Plan) -> bool:
     """True if the plan contains a requested removal of a subscription or of some of its codes."""
     surplus = each(plan, lambda target: target.surplus)
-    return bool(each(plan, lambda target: target.awaiting_removal)) or any(found.requested for found in surplus)
+    return bool(each(plan, lambda target: target.awaiting_removal)) or any(item.requested for item in surplus)
 
 
 def verdict(plan: Plan) -> str:
@@ -196,7 +196,7 @@ def surplus_messages(plan: Plan) -> Iterator[Message]:
 def superseded_alerts(attempts: Iterable[Attempt]) -> tuple[doc.Alert, ...]:
     """Return notes that these attempts may exist in addition to their retries, and how to find out."""
     what = "may exist too; a notification at its URL shows it (state observe FILE), or ask the operator (removal list)"
-    notes = (Message("superseded", what, f"{found.address} (attempt {found.id}, {found.url})") for found in attempts)
+    notes = (Message("superseded", what, f"{each.address} (attempt {each.id}, {each.url})") for each in attempts)
     return alerts(notes, "Note")
 
 

@@ -59,7 +59,7 @@ def redact(text: str, secrets: Collection[str]) -> str:
     hidden = bytearray(len(text))
     for start, end in (
         *_secrets_in(text, secrets),
-        *(found.span("token") for kind in _TOKENS for found in kind.finditer(text)),
+        *(match.span("token") for kind in _TOKENS for match in kind.finditer(text)),
     ):
         hidden[start:end] = b"\1" * (end - start)
     shown, at = "", 0

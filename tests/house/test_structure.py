@@ -154,6 +154,15 @@ def test_docstrings_say_what_a_thing_does_or_returns() -> None:
             assert not (text or "").startswith(("What ", "Whether ", "Of ")), f"{path}: {text}"
 
 
+def test_loop_variables_say_what_they_hold() -> None:
+    """None is named for how it was come by."""
+    for path in MODULES.values():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.For | ast.comprehension):
+                names = {part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)}
+                assert set() == names & {"found", "one", "stray", "told"}, path
+
+
 def test_imports_in_functions_are_listed() -> None:
     """An import stands at the top of its file, but for those that speed needs: a list without leftovers."""
     found: dict[str, set[str]] = {}
