@@ -314,4 +314,4 @@ class Ports(Struct, frozen=True):
     by: Mapping[str, str]
     account: Callable[[TargetName], str]
     inbox: Inbox
-    patience: float = 5.0
+    patience: float

@@ -9,18 +9,29 @@ from support.applying_bench import (
     CREATED,
     NOT_SENT,
     REJECTED,
+    TARGET,
     UNKNOWN,
     Bench,
     attempt,
     known,
     wanting,
 )
-from support.memory_record import AT, DOWN, MOVED, append, record_of
+from support.memory_record import AT, DOWN, MOVED, MemoryStore, append, record_of
 from support.records import linked
 
 from reconciler.applying.driver import Performer
-from reconciler.applying.events import Append, InterruptAsked, Limits, NotAppended, Reread, RereadFailed
+from reconciler.applying.events import (
+    Append,
+    Authorised,
+    InterruptAsked,
+    Limits,
+    NotAppended,
+    Reread,
+    RereadFailed,
+)
 from reconciler.errors import Message, Refused
+from reconciler.model.address import TargetName
+from reconciler.model.plan import Action
 from reconciler.record.facts import (
     Absent,
     Answered,
@@ -31,6 +42,7 @@ from reconciler.record.facts import (
     Renamed,
     SecretSet,
 )
+from reconciler.record.gates import Note
 
 SECRET = SecretSet(at=AT, attempt="old-z", secret="age:c2VjcmV0")
 LOSS = LossOpened(at=AT, loss="lost", cause="accepted")
@@ -77,6 +89,38 @@ def test_a_gate_that_closes_stops_the_creates(fact: LossOpened | Closed) -> None
     bench.start()
     bench.overtake(fact)
     assert ({"skipped"} if fact is LOSS else {"not_sent"}, True) == ({*bench.outcomes.values()}, bench.run.finished)
+
+
+@pytest.mark.parametrize("is_current", [True, False])
+def test_what_sends_nothing_needs_only_the_current_record(is_current: bool) -> None:
+    """A removal is requested over an open loss; on a record that lacks a head nothing is appended."""
+    bench = Bench(wanting("a", host="new"), known("a"), known("z"), *[LOSS] * is_current)
+    if not is_current:
+        bench.notes.write(Note("f" * 32, (), MemoryStore.place, 9, "e" * 64))
+        bench.run.appends.reading = bench.journal.read()
+    bench.begin()
+    if is_current:
+        assert ["removal_requested"] == bench.append()
+    assert ("requested" if is_current else "skipped") == bench.outcomes["remove z"]
+    assert ("loss is open" if is_current else "missing") in str(bench.result("a").detail)
+
+
+def test_a_change_blocked_by_a_gate_says_so() -> None:
+    """The gate is named after what there is to do, and is what keeps it from being done."""
+    bench = Bench(wanting("a", host="new"), known("a"), LOSS)
+    (change,) = bench.run.changes
+    bench.begin()
+    assert ["url-changed", "loss-open"] == [reason.name for reason in change.reasons]
+    assert change.reasons[1].what == bench.result("a").detail
+
+
+def test_a_change_blocked_by_another_attempt_says_what_comes_first() -> None:
+    """Of several reasons, as everywhere, the first one."""
+    bench = Bench(wanting("a", host="new", replace_by="wait"), known("a"))
+    (change,) = (change for change in bench.run.changes if change.action is Action.BLOCKED)
+    bench.run.changes = [replace(change, reasons=(Message("first", "the first"), *change.reasons))]
+    bench.begin()
+    assert "the first" == bench.run.results[change.address, Action.BLOCKED].detail
 
 
 def test_a_loss_keeps_a_call_from_its_retry() -> None:
@@ -182,6 +226,18 @@ def test_a_run_that_has_something_to_record_does_not_wait() -> None:
     bench.answer(CREATED)
     bench.overtake(known("b"))
     assert ["answered", "intended"] == bench.append()
+
+
+def test_a_run_with_a_call_in_flight_does_not_wait() -> None:
+    """The other run cannot tell that it has the turn: what is left is intended at once."""
+    bench = Bench(wanting("a", "b", "c", "usa/staging/d"))
+    bench.begin()
+    bench.hear(Authorised(TARGET))
+    bench.append()
+    bench.hear(Authorised(TargetName("usa/staging")))
+    assert 1 == len(bench.sends)
+    bench.overtake(known("b"))
+    assert ["intended"] == bench.append()
 
 
 def test_a_run_that_waits_for_its_turn_ends_when_it_is_interrupted() -> None:

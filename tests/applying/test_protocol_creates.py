@@ -17,6 +17,7 @@ from support.applying_bench import (
     wanting,
 )
 
+from reconciler.applying.calls import retry_delay
 from reconciler.applying.creates import LOST_RESPONSE
 from reconciler.applying.events import Authorise, Authorised, CallEnded, Limits, Send, Unauthorised
 from reconciler.errors import Message
@@ -206,6 +207,18 @@ def test_a_wait_longer_than_the_window_is_not_waited_for() -> None:
     assert ("rejected", 429) == (str(bench.result("a").outcome), bench.result("a").status)
 
 
+@pytest.mark.parametrize("asked", [None, 3.0])
+@pytest.mark.parametrize("status", [None, 400, 401, 403, 408, 409, 429, 500, 503])
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_which_answers_are_followed_by_another_try(outcome: Outcome, status: int | None, asked: float | None) -> None:
+    """What was not sent, a 429, and a 401 that came with a new token: whatever else the answer holds."""
+    invited = status == 429 or (status == 401 and asked is not None)
+    again = outcome is Outcome.NOT_SENT or (outcome is Outcome.REJECTED and invited)
+    wait = asked if invited and asked is not None else 0.5
+    answer = Answer(outcome, status, retry_after=asked)
+    assert [wait if again else None, None] == [retry_delay(tries, answer, (0.5,)) for tries in (1, 2)]
+
+
 def test_a_service_that_stays_busy_ends_its_target() -> None:
     """After three creates that were refused with 429 to the end, the rest of the target is skipped."""
     bench = Bench(wanting("a", "b", "c", "d", "usa/staging/e"), limits=Limits(backoff=(), parallelism=1))
@@ -294,6 +307,17 @@ def test_a_call_not_sent_says_nothing_of_the_service() -> None:
         bench.answer(answer)
         bench.append()
     assert "skipped" == bench.outcomes["create e"]
+
+
+def test_a_call_not_sent_leaves_the_others_side_by_side() -> None:
+    """Of a service that has answered before, it says nothing."""
+    bench = Bench(wanting("a", "b", "c", "d", "e"), limits=Limits(backoff=(), parallelism=2))
+    bench.start()
+    bench.append()
+    for answer in (CREATED, NOT_SENT, NOT_SENT):
+        bench.answer(answer)
+        bench.append()
+    assert 2 == len(bench.sends)
 
 
 def test_a_call_without_an_answer_is_given_up() -> None:

@@ -6,6 +6,7 @@ from support.applying_bench import CREATED, NOT_SENT, UNKNOWN, Bench, attempt, k
 from support.memory_record import DOWN
 
 from reconciler.applying.events import Append, Appended, CallEnded, InterruptAsked, Limits
+from reconciler.model.outcome import Answer, Outcome
 
 
 def in_flight(*names: str) -> Bench:
@@ -80,6 +81,14 @@ def test_a_retry_is_not_waited_for_after_an_interrupt() -> None:
     )
 
 
+def test_an_answer_without_words_is_named_by_its_outcome() -> None:
+    """Where it is not retried, the detail says what the last try came to."""
+    bench = in_flight("a")
+    bench.answer(Answer(Outcome.NOT_SENT))
+    bench.hear(InterruptAsked())
+    assert "not_sent; not retried: interrupted before it was sent" == bench.result("a").detail
+
+
 def test_a_conflict_after_an_interrupt_plans_nothing_again() -> None:
     """The outcome is appended on the new head."""
     bench = in_flight("a", "b")
@@ -123,6 +132,7 @@ def test_an_unexpected_error_keeps_what_is_known() -> None:
     bench.run.salvage([CallEnded(first.attempt, CREATED)], "internal error (KeyError)", bench.now)
     outcomes = {"create a": "created", "create b": "created", "create c": "unknown", "create d": "skipped"}
     assert (outcomes, True, 4) == (bench.outcomes, bench.run.finished, len(bench.queue.to_save))
+    assert ["internal error (KeyError)"] * 2 == [bench.result(name).detail for name in "cd"]
 
 
 def test_what_an_unexpected_error_leaves_unsent_is_not_sent() -> None:
@@ -142,6 +152,17 @@ def test_a_durable_append_after_the_end_changes_nothing() -> None:
     bench.wait(7.0)
     bench.hear(Appended())
     assert bench.run.finished
+
+
+def test_a_store_that_failed_before_it_was_given_up_says_why() -> None:
+    """The failure tells more than that time has run out."""
+    bench = in_flight("a")
+    bench.answer(CREATED)
+    bench.store.declare_failures(DOWN)
+    bench.append()
+    bench.hear(InterruptAsked())
+    bench.wait(7.0)
+    assert (True, DOWN.messages[0]) == (bench.run.finished, bench.queue.problem)
 
 
 def test_a_failing_store_is_given_up_after_an_interrupt() -> None:

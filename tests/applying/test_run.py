@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.applying_bench import SERVICE, TARGET, code, known, wanting
-from support.applying_doubles import Apply
+from support.applying_doubles import Apply, now
 from support.desired_values import desired_of, target_of
 from support.memory_record import AT, DOWN, MOVED, append, record_of
 from support.records import linked
@@ -20,16 +20,18 @@ from reconciler import applying
 from reconciler.applying.driver import Performer
 from reconciler.applying.events import Append, NotAppended, Reread, RereadDone
 from reconciler.applying.run import Limits, carry_out
+from reconciler.errors import Message, StoreUnavailable
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.model.plan import Verdict
 from reconciler.model.record import Status
-from reconciler.record.facts import Answered, Intended, LossOpened, What
+from reconciler.record.facts import Answered, Intended, LossOpened, RemovalRequested, What
 from reconciler.values import Instant
 
 if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
+    from reconciler.applying.protocol import Run
     from reconciler.errors import ReconcilerError
     from reconciler.model.desired import Desired
     from reconciler.model.plan import Applied
@@ -244,7 +246,7 @@ def test_what_an_intent_that_was_given_up_came_to_is_saved_where_it_cannot_be_re
         reads.append(1)
         if len(reads) == 2 or (len(reads) > 2 and not readable):
             case.store.declare_failures(*[DOWN] * 9)
-            raise DOWN
+            raise StoreUnavailable(Message("store-silent", "no answer"))
         return case.journal.read()
 
     applied = carry_out(case.plan, case.reading, case.with_ports(read=read_once), Limits(backoff=()))
@@ -254,7 +256,8 @@ def test_what_an_intent_that_was_given_up_came_to_is_saved_where_it_cannot_be_re
     assert isinstance(outcome, Answered)
     assert (attempt, Outcome.NOT_SENT, []) == (outcome.attempt, outcome.outcome, case.caller.sent)
     assert (Verdict.FAILED, {"a": "not_sent"}) == (applied.verdict, outcomes(applied))
-    assert "outcomes-saved" in {message.name for message in applied.messages}
+    [saved] = (message for message in applied.messages if message.name == "outcomes-saved")
+    assert ("saved: the append failed" if readable else "saved: no answer") == saved.what
 
 
 def test_a_record_that_cannot_be_read_is_not_applied_to() -> None:
@@ -332,6 +335,79 @@ def test_an_unexpected_error_ends_the_run_with_what_is_known() -> None:
     assert (2, {"a": "created"}) == (len(case.saved), outcomes(applied))
     assert "apply-failed" in {message.name for message in applied.messages}
     assert applied.verdict is not Verdict.DONE
+
+
+def test_a_call_that_has_not_left_when_the_run_fails_is_not_sent() -> None:
+    """What becomes of it could be recorded by nobody any more."""
+    case, begun, over = Apply(wanting("a")), threading.Event(), threading.Event()
+    done = threading.Event()
+
+    def reach(point: str) -> None:
+        if point == "before-send":
+            begun.set()
+            over.wait(5)
+        elif point == "after-send":
+            done.set()
+
+    def watch(run: Run) -> None:
+        if run.in_flight and begun.wait(5):
+            raise KeyError("watcher")
+
+    limits = Limits(grace=0.02)
+    applied = carry_out(case.plan, case.reading, case.with_ports(observe=watch, reach=reach), limits)
+    over.set()
+    assert done.wait(5)
+    assert ({"a": "unknown"}, []) == (outcomes(applied), case.caller.sent)
+
+
+def test_an_interrupt_ends_the_wait_for_answers_after_an_error() -> None:
+    """Answers are waited for as long as an interrupted run waits for them, unless a person asks for the end."""
+    case, held, looks = Apply(wanting("a")), threading.Event(), list[float]()
+
+    def clock() -> Instant:
+        looks.append(1.0)
+        return Instant(now().wall, sum(looks))
+
+    def hold(_url: str) -> None:
+        case.inbox.interrupt()
+        held.wait(5)
+
+    def watch(run: Run) -> None:
+        if case.inbox.interrupted.is_set:
+            raise KeyError("watcher")
+
+    case.caller.on_send = hold
+    limits = Limits(grace=900.0, freshness=900.0, send_window=900.0)
+    applied = carry_out(case.plan, case.reading, case.with_ports(observe=watch, clock=clock), limits)
+    held.set()
+    assert ({"a": "unknown"}, True) == (outcomes(applied), len(looks) < 100)
+
+
+def test_what_is_under_way_elsewhere_is_looked_at_less_and_less_often() -> None:
+    """A read may be a call of a remote store: each pause is longer than the one before, up to a second."""
+    case, pauses = Apply(wanting("a")), list[float]()
+    append(case.store, theirs("a", time.time() + 100))
+    ports = case.with_ports(patience=6.0, pause=pauses.append, clock=lambda: Instant(time.time(), sum(pauses)))
+    carry_out(case.plan, case.reading, ports, LIMITS)
+    assert pytest.approx([0.2, 0.3, 0.45, 0.675, 1.0, 1.0, 1.0, 1.0, 1.0]) == pauses
+
+
+def test_what_was_restored_is_told() -> None:
+    """Beside what is to be removed: both change what the operator has to do."""
+    case = Apply(wanting("a"), known("a"), RemovalRequested(at=AT, attempt="old-a", codes=(code("a"),), by_plan=True))
+    applied = apply(case)
+    assert (Verdict.DONE, ["old-a"], ()) == (
+        applied.verdict, [attempt.id for attempt in applied.restored], applied.removal,
+    )  # fmt: skip
+
+
+def test_a_problem_that_repeats_itself_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    """The first time it explains the wait; then it is for those who look closer."""
+    caplog.set_level("INFO")
+    case = Apply(wanting("a"))
+    case.store.declare_failures(DOWN, DOWN)
+    assert Verdict.DONE is apply(case, Limits(backoff=(0.0, 0.0))).verdict
+    assert ["WARNING", "INFO"] == [line.levelname for line in caplog.records if "no network" in line.message]
 
 
 def many(count: int) -> Desired:

@@ -7,9 +7,10 @@ from msgspec.structs import replace
 from support.applying_bench import TARGET
 from support.scene import USA, Scene, hooks
 
-from reconciler.applying.verdict import unresolved, verdict_of, verdict_without_record
+from reconciler.applying.verdict import completed, under_way, unresolved, verdict_of, verdict_without_record
 from reconciler.errors import Message
 from reconciler.model.address import Address
+from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Action, Block, Change, Done, Plan, Result, TargetPlan, Verdict
 
 A, B = Address.of(TARGET, "a"), Address.of(TARGET, "b")
@@ -106,6 +107,57 @@ def test_an_outcome_that_is_not_in_the_record_is_unresolved() -> None:
     """The record says that it may exist."""
     result = Result(A, Action.CREATE, Done.CREATED, recorded=False)
     assert Verdict.UNRESOLVED is verdict_of([result], plan_of(), ())
+
+
+@pytest.mark.parametrize("others_too", [True, False])
+def test_what_is_under_way(others_too: bool) -> None:
+    """An address whose change is blocked by a create of another run that may be in flight; nothing else waits."""
+    scene = Scene()
+    flying, own, settled = (scene.attempt(scene.begin(name, "ONB10011", hooks(name))) for name in ("a", "b", "c"))
+    wall = flying.settled_by - 1
+    blocking = {A: (settled, flying), B: (own,), Address.of(TARGET, "c"): (replace(settled, settled_by=wall),)}
+    left = plan_of(*(Change(address, Action.BLOCKED, blocking=found) for address, found in blocking.items()))
+    assert {A} == under_way(left, blocking, {own.id}, wall)
+    assert ({A, B} if others_too else {B}) == under_way(left, {A, B} if others_too else {B}, (), wall)
+
+
+RESULT = Result(A, Action.CREATE, Done.SKIPPED, detail="because")
+DONE_BY_OTHERS, UNDER_WAY = "already done by another run", "another run is still applying this address"
+
+
+@pytest.mark.parametrize(
+    ("result", "is_left", "waits", "detail"),
+    [
+        (RESULT, False, False, DONE_BY_OTHERS),
+        (RESULT, False, True, DONE_BY_OTHERS),
+        (RESULT, True, True, UNDER_WAY),
+        (RESULT, True, False, "because"),
+        (RESULT, None, True, "because"),
+        (replace(RESULT, action=Action.BLOCKED), True, True, "because"),
+        (replace(RESULT, outcome=Done.REJECTED), False, True, "because"),
+    ],
+)
+def test_what_the_record_says_of_a_result(result: Result, is_left: bool | None, waits: bool, detail: str) -> None:
+    """A skipped change is done if nothing is left at its address; where one waits for another run, that is said."""
+    left = None if is_left is None else plan_of(*[Change(A, Action.CREATE)] * is_left)
+    (shown,) = completed([result], left, Scene().record, {A} if waits else ())
+    assert str(shown.detail).startswith(detail)
+    assert replace(shown, detail=result.detail) == result
+
+
+@pytest.mark.parametrize("has_outcome", [True, False, None])
+def test_a_result_that_was_saved_elsewhere(has_outcome: bool | None) -> None:
+    """It is recorded if the record has the outcome after all; an unknown one gets the time until which it may fly."""
+    scene = Scene()
+    attempt = "f" * 32 if has_outcome is None else scene.begin("a", "ONB10011", hooks("a"))
+    if has_outcome:
+        scene.hear(attempt, Outcome.CREATED)
+    saved = Result(A, Action.CREATE, Done.CREATED, attempt=attempt, recorded=False)
+    unknown = replace(saved, outcome=Done.UNKNOWN, recorded=True)
+    shown = completed([saved, unknown], None, scene.record, ())
+    until = 0.0 if has_outcome is None else scene.attempt(attempt).settled_by
+    assert [has_outcome is True, True] == [result.recorded for result in shown]
+    assert [0.0, until] == [result.settled_by for result in shown]
 
 
 def test_without_the_record_a_run_has_failed() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 import tokenize
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -47,7 +48,7 @@ DOORS = {
 }
 """The modules that may import inside a function, since most runs do without it, and what: libraries, or other modules
 of the package."""
-VALUES = {"Struct", "Discreet", "Fact"}
+VALUES = {"Struct", "Discreet", "Fact", "OfAttempt"}
 """What values are made of."""
 MUTABLE = {
     "Call", "Mistakes", "Pattern", "Positioned", "Sections", "_Batch", "_Builder", "_Coded", "_Documented", "_Line",
@@ -144,6 +145,22 @@ def test_values_are_frozen() -> None:
                 kinds[node.name] = words.get("frozen") == "True"
 
     assert {name for name, frozen in kinds.items() if not frozen} == MUTABLE
+
+
+def test_what_fills_a_screen_or_is_secret_is_not_printed() -> None:
+    """A value that leaves fields out where it is printed leaves out those with bytes, the record, or a secret."""
+    private = re.compile(r"\bbytes\b|\bReading\b|\bSettings\b|\w*(secret|token|environ)\b")
+    for path in MODULES.values():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef) and "Discreet" in {ast.unparse(base) for base in node.bases}:
+                fields = [part for part in node.body if isinstance(part, ast.AnnAssign)]
+                hidden = next(ast.literal_eval(part.value) for part in node.body if isinstance(part, ast.Assign))
+                found = {
+                    ast.unparse(part.target)
+                    for part in fields
+                    if private.search(ast.unparse(part.annotation)) or private.fullmatch(ast.unparse(part.target))
+                }
+                assert found <= {*hidden}, f"{path}: {node.name}"
 
 
 def test_docstrings_say_what_a_thing_does_or_returns() -> None:

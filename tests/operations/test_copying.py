@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.command_line import commands_in
 from support.memory_project import EU, NOW, MemoryProject, created, unknown
 from support.memory_record import DOWN, MOVED, RECORD, MemoryStore, record_of
 from support.records import time_of
@@ -58,6 +59,7 @@ def refusal(project: MemoryProject, source: str = A, to: str = B) -> list[str]:
     """Return the names of the messages that a copy is refused with."""
     with pytest.raises(Refused) as caught:
         Copy(project, source, to).carry_out()
+    commands_in(caught.value.messages)
     return [message.name for message in caught.value.messages]
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.command_line import commands_in
 from support.memory_project import EU, NOW, URL, MemoryProject, created, unknown
 from support.memory_record import AT, RECORD, MemoryStore, record_of
 from support.records import linked, time_of
@@ -176,6 +177,10 @@ class TestRecover:
         with pytest.raises(Refused) as caught:
             project_with().say(Recover("memory:y", parse(theirs, "")))
         assert [message.name for message in caught.value.messages] == ["copy-unfinished"]
+        assert commands_in(caught.value.messages) == [
+            "reconciler state copy memory:x memory:y",
+            "reconciler state accept-loss",
+        ]
 
     @settings(max_examples=60)
     @given(st.data())

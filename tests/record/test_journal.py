@@ -98,6 +98,14 @@ def test_a_record_whose_second_place_is_left_is_lost_and_not_one_to_begin() -> N
     assert "record-lost" in [message.name for message in missing.value.messages]
 
 
+def test_a_note_names_the_services_in_one_order() -> None:
+    """However a set of them is iterated: a note that reads otherwise would be written, durably, by each command."""
+    services = frozenset(f"https://{name}.example" for name in "hgfedcba")
+    notes = MemoryNotes()
+    Journal(MemoryStore(record_of()), notes, services).read()
+    assert [tuple(sorted(services))] == [note.services for note in notes.all()]
+
+
 @pytest.mark.parametrize("is_open", [True, False])
 def test_lines_of_a_run_move_what_remembers_the_head_only_behind_an_open_gate(is_open: bool) -> None:
     """Else a record that lacks a head would come to be the one that is gone by."""

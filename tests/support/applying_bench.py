@@ -109,6 +109,7 @@ class Bench:
             by=by or {"user": "bench"},
             account=lambda target: "account1",
             inbox=self.inbox,
+            patience=5.0,
         )
         self.performer = Performer(self.ports)
         self.first = self.journal.read()
