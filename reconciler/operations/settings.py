@@ -49,11 +49,6 @@ class Sources(Discreet, frozen=True, dict=True):
         """Return the source of `name` in words, "" if it is unset. Raises SettingsError as `get` does."""
         return self._find(name)[1]
 
-    def names(self) -> list[str]:
-        """Return the names of all variables that are set anywhere, sorted. Raises SettingsError as `get` does."""
-        in_directory = (path.name for path in self._secrets.iterdir() if path.is_file()) if self._secrets else ()
-        return sorted(name for name in {*self.environ, *in_directory, *self._dotenv} if self.source(name))
-
     def _find(self, name: str) -> tuple[str | None, str]:
         if value := self.environ.get(name):
             return value, "the environment"
@@ -69,18 +64,19 @@ class Sources(Discreet, frozen=True, dict=True):
         if not directory:
             return None
         path = self.directory / directory
-        if not path.is_dir():
-            raise _unusable("secrets-dir-missing", f"{SECRETS_DIR} is not a directory", path, "correct or unset it")
+        if not os.path.isdir(path):  # noqa: PTH112 - False for whatever may not be looked at, too
+            what = f"{SECRETS_DIR} is not a directory, or may not be read"
+            raise _unusable("secrets-dir-unusable", what, path, "correct or unset it")
         return path
 
     @cached_property
     def _dotenv(self) -> dict[str, str]:
         path = self.directory / DOTENV
-        if self.environ.get("CI") or not path.is_file():  # a directory of this name is a virtual environment
+        if self.environ.get("CI") or not os.path.lexists(path):
             return {}
         from dotenv.parser import parse_stream  # noqa: PLC0415 - only if there is a file to read
 
-        bindings = list(parse_stream(StringIO(_text(path))))
+        bindings = list(parse_stream(StringIO(_text(path, or_other=True))))
         for binding in bindings:
             if binding.error:
                 where = f"{DOTENV}:{binding.original.line}"
@@ -96,10 +92,15 @@ def hide_secrets(environ: MutableMapping[str, str] = os.environ) -> None:
             del environ[name]
 
 
-def _text(path: Path) -> str:
-    """Return the text of a small file, "" if it does not exist. Raises SettingsError."""
+def _text(path: Path, *, or_other: bool = False) -> str:
+    """Return the text of a small file, "" if it does not exist. Raises SettingsError.
+
+    `or_other`: "" for anything else of this name as well; a directory `.env` is a virtual environment.
+    """
     try:
         if not stat.S_ISREG(path.stat().st_mode):
+            if or_other:
+                return ""
             raise _unusable("setting-not-a-file", "not a regular file", path, "replace it with a file, or remove it")
         with path.open("rb") as file:
             content = file.read(_FILE_LIMIT + 1)

@@ -61,13 +61,6 @@ def test_dotenv_is_not_read_in_ci(tmp_path: Path, everywhere: dict[str, str], ci
     assert value == Sources.load({"CI": ci}, tmp_path).get(NAME)
 
 
-def test_names(tmp_path: Path, everywhere: dict[str, str]) -> None:
-    """Those of every source, sorted, without the empty ones; a directory among the files is none."""
-    (tmp_path / "secrets" / "..data").mkdir()
-    environ = {**everywhere, "EMPTY": ""}
-    assert ["RECONCILER_ELSE", NAME, SECRETS_DIR] == Sources.load(environ, tmp_path).names()
-
-
 def test_a_later_change_makes_no_difference(tmp_path: Path) -> None:
     """The environment is copied, so that secrets may leave it."""
     environ = {"RECONCILER_A_B_CLIENT_SECRET": "hunter2", "RECONCILER_A_B_CLIENT_ID": "x", "AWS_CLIENT_SECRET": "y"}
@@ -134,9 +127,20 @@ def test_a_file_that_cannot_be_used(tmp_path: Path, make: Callable[[Path], objec
     assert name == error_of(lambda: Sources.load({SECRETS_DIR: str(tmp_path)}, tmp_path).get("NAME"))
 
 
-def test_a_directory_that_does_not_exist(tmp_path: Path) -> None:
-    """RECONCILER_SECRETS_DIR must name one."""
-    assert error_of(lambda: Sources.load({SECRETS_DIR: "none"}, tmp_path).get("A")) == "secrets-dir-missing"
+@pytest.mark.parametrize("directory", ["none", "file", "file/below", "x" * 300])
+def test_a_directory_that_cannot_be_used(tmp_path: Path, directory: str) -> None:
+    """RECONCILER_SECRETS_DIR, which the error names, must be a directory whose files can be looked up."""
+    (tmp_path / "file").touch()
+    with pytest.raises(SettingsError) as caught:
+        Sources.load({SECRETS_DIR: directory}, tmp_path).get("A")
+    (message,) = caught.value.messages
+    assert ("secrets-dir-unusable", True) == (message.name, SECRETS_DIR in message.what)
+
+
+def test_a_dotenv_that_cannot_be_looked_up(tmp_path: Path) -> None:
+    """It is an error, for it may hold the setting."""
+    (tmp_path / ".env").symlink_to("x" * 300)
+    assert "setting-unreadable" == error_of(lambda: Sources.load({}, tmp_path).get("A"))
 
 
 def test_the_directory_may_be_named_in_dotenv(tmp_path: Path) -> None:
