@@ -215,6 +215,8 @@ def _confirm(statement: ConfirmRemoval, attempts: list[Attempt], case: Case) -> 
         codes = attempt.requested_codes
         if statement.codes:
             codes = tuple(code for code in attempt.codes if code in statement.codes)
+            if not codes:  # they are removed already, or of another attempt
+                continue
         elif not codes and not attempt.removed_codes:
             codes = attempt.codes
         asked = set(codes) <= set(attempt.requested_codes)

@@ -631,6 +631,13 @@ class TestRemoval:
         assert project.record_at().attempts["a"].codes == ("ONB10002", "ONB10003")
         assert refusal(project, RequestRemoval(OFFERS, codes=("ONB19999",))) == ["code-unknown"]
 
+    def test_codes_said_again(self) -> None:
+        """What is confirmed of some codes is recorded already, also where the same pattern has other subscriptions."""
+        project = project_with(*created("a", OFFERS, "ONB10001", "ONB10002"), *created("b", LOANS, "ONB10003"))
+        project.say(ConfirmRemoval(OFFERS, ("a",), codes=("ONB10001",)))
+        for where, attempts in ((OFFERS, ("a",)), (OFFERS, ()), ("europe/*", ())):
+            assert names(project, ConfirmRemoval(where, attempts, codes=("ONB10001",))) == ["nothing-to-do"]
+
     @pytest.mark.parametrize("verb", [RequestRemoval, CancelRemoval, ConfirmRemoval])
     def test_what_is_unknown_is_settled_first(self, verb: type[RequestRemoval]) -> None:
         """Where nothing else can be meant, it is not called recorded already; what is in force goes on without it."""
