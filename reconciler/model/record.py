@@ -58,8 +58,8 @@ class Attempt(Struct, frozen=True, gc=False):
     removal of what was received had been confirmed. `supersedes` are the unknown attempts that it was sent in place of,
     `superseded_by` those sent in place of it that exist or may, or in whose place such a one was sent, and those that
     it was sent in place of, if they turned out to deliver what it is for; `retries` counts how many retries led to it.
-    `other_addresses` are those that a rival rename gives it. `responses` and `secrets` are sealed texts or names of
-    private files, `fields` what of the response is in the clear.
+    `other_addresses` are those that a rival rename gives it, `former_addresses` those that it was renamed from.
+    `responses` and `secrets` are sealed texts or names of private files, `fields` what of the response is in the clear.
     """
 
     id: str
@@ -98,6 +98,7 @@ class Attempt(Struct, frozen=True, gc=False):
     superseded_by: tuple[str, ...] = ()
     retries: int = 0
     other_addresses: tuple[Address, ...] = ()
+    former_addresses: tuple[str, ...] = ()
     renames: tuple[str, ...] = ()
     responses: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()

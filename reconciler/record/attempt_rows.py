@@ -245,8 +245,8 @@ def move(statement: Move, case: Case, record: Record) -> Draft:
         if not ADDRESS.fullmatch(text):
             raise SelectionError(Message("bad-address", "expected an address region/environment/name", text))
     there = [attempt for attempt in record.at_address(statement.to) if attempt.status is not Status.GONE]
-    is_done = any(attempt.renames for attempt in record.at_address(statement.to))
-    if is_done and not record.at_address(statement.source):
+    former = {address for attempt in record.at_address(statement.to) for address in attempt.former_addresses}
+    if statement.source in former and not record.at_address(statement.source):
         return Draft()
     attempts = selected(record, statement.source, ())
     rivals = any(attempt.other_addresses for attempt in attempts)

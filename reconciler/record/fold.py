@@ -156,7 +156,7 @@ def fold(lines: Sequence[Line]) -> Record:
         id=parts.record,
         head=lines[-1].hash,
         entries=len(lines),
-        attempts=_attempts(groups, whats, _addresses(parts.renames) if parts.renames else {}, parts.last_received),
+        attempts=_attempts(groups, whats, _renames(parts.renames) if parts.renames else {}, parts.last_received),
         losses=_losses(parts.losses, parts.completions),
         closed_to=parts.closed.to if parts.closed else "",
         base_urls=base_urls,
@@ -181,21 +181,20 @@ def _what(group: Iterable[Line]) -> What | None:
     return what
 
 
-def _addresses(renames: Mapping[str, Renamed]) -> dict[str, list[tuple[str, str]]]:
-    """Return, by attempt, the renames in effect as (address, id), sorted: more than one if two histories made them."""
-    replaced = {replaced for fact in renames.values() for replaced in fact.replaces}
-    found: dict[str, list[tuple[str, str]]] = {}
-    for fact_id, fact in renames.items():
-        if fact_id not in replaced:
-            for attempt in fact.attempts:
-                found.setdefault(attempt, []).append((fact.to, fact_id))
-    return {attempt: sorted(addresses) for attempt, addresses in found.items()}
+def _renames(facts: Mapping[str, Renamed]) -> dict[str, list[tuple[bool, str, str]]]:
+    """Return, by attempt, its renames as (replaced, address, id), sorted: two histories may leave several in effect."""
+    replaced = {replaced for fact in facts.values() for replaced in fact.replaces}
+    found: dict[str, list[tuple[bool, str, str]]] = {}
+    for fact_id, fact in facts.items():
+        for attempt in fact.attempts:
+            found.setdefault(attempt, []).append((fact_id in replaced, fact.to, fact_id))
+    return {attempt: sorted(renames) for attempt, renames in found.items()}
 
 
 def _attempts(
     groups: dict[str, list[Line]],
     whats: Mapping[str, What],
-    renamed: Mapping[str, list[tuple[str, str]]],
+    renamed: Mapping[str, list[tuple[bool, str, str]]],
     last_received: Mapping[str, Mapping[str, str]],
 ) -> dict[str, Attempt]:
     """Return the attempts by id, oldest first. Empties `groups` meanwhile, to save memory."""
@@ -256,7 +255,7 @@ def _decide(
     attempt: str,
     lines: Sequence[Line],
     what: What,
-    addresses: Sequence[tuple[str, str]],
+    renames: Sequence[tuple[bool, str, str]],
     last_received: Mapping[str, Mapping[str, str]],
     retries: int,
 ) -> Attempt:
@@ -266,26 +265,27 @@ def _decide(
     heard = last_received.get(normal_url(what.url), {}) if has_attempt(template) else {}
     answer = group.answers[-1] if group.answers else None
     asked, codes, more = _removal(group, what, heard)
+    current = [(to, fact_id) for is_replaced, to, fact_id in renames if not is_replaced]
     if heard:
         more["received"] = max(heard.values())
     if group.exists:
         more["exists"] = _said(group.exists)
-        if beside := {other for fact in group.exists for other in fact.beside}:
-            more["beside"] = tuple(sorted(beside))
+        more["beside"] = tuple(sorted({other for fact in group.exists for other in fact.beside}))
     if group.absent:
         more["absent"] = _said(group.absent)
     if what.supersedes:
         more |= {"supersedes": what.supersedes, "retries": retries}
-    if addresses:
-        more["other_addresses"] = tuple(Address(address) for address, _ in addresses[1:])
-        more["renames"] = tuple(fact_id for _, fact_id in addresses)
+    if renames:
+        more["other_addresses"] = tuple(Address(to) for to, _ in current[1:])
+        more["former_addresses"] = (what.address, *(to for is_replaced, to, _ in renames if is_replaced))
+        more["renames"] = tuple(fact_id for _, fact_id in current)
     if answer is not None:
         more["responses"] = tuple(dict.fromkeys(fact.response for fact in group.answers if fact.response))
     if group.secrets:
         more["secrets"] = tuple(dict.fromkeys(secret for _, secret in sorted(group.secrets)))
     return Attempt(  # by position: of a long record this takes as long as everything else, and with keywords six times
         attempt,
-        Address(addresses[0][0] if addresses else what.address),
+        Address(current[0][0] if current else what.address),
         codes,
         what.url,
         template,

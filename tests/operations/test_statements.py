@@ -361,6 +361,15 @@ class TestMove:
         assert {attempt.id for attempt in project.record_at().at_address(LOANS)} == {"a", "b"}
         assert project.say(Move(OFFERS, LOANS)).facts == ()
 
+    def test_said_again_later(self) -> None:
+        """Each rename that led to an address is recorded, in any order; one from an address that never was is not."""
+        third = f"{EU}/third"
+        project = project_with(*created("a", OFFERS))
+        project.say(Move(OFFERS, LOANS))
+        project.say(Move(LOANS, third))
+        assert [["nothing-to-do"]] * 2 == [names(project, Move(source, third)) for source in (OFFERS, LOANS)]
+        assert ["not-recorded"] == refusal(project, Move(f"{EU}/offer", third), SelectionError)
+
     def test_replaces_former_renames(self) -> None:
         """A second rename takes the place of the first."""
         project = project_with(*created("a", OFFERS))
