@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from reconciler.model.address import TargetName
+from reconciler.errors import Message, SelectionError, Step
+from reconciler.model.address import TargetName, suggestion
 from reconciler.model.url import service_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from reconciler.errors import Message, Place
+    from reconciler.errors import Place
     from reconciler.model.address import Address
 
 
@@ -126,6 +127,12 @@ class Desired(Struct, frozen=True, dict=True):
     parity_ignore: tuple[ParityException, ...] = ()
     warnings: tuple[Message, ...] = ()
     unread: tuple[Message, ...] = ()
+
+    def undeclared(self, name: str, where: str) -> SelectionError:
+        """Return the error that `where` names a target that is not declared, with similar names."""
+        what = f"target not declared in config/{suggestion([name], self.targets)}"
+        declared = Step(f"declared targets: {', '.join(self.targets) or 'none'}")
+        return SelectionError(Message("target-unknown", what, where, (declared,)))
 
     @property
     def services(self) -> frozenset[str]:

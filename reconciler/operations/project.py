@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from reconciler.desired import load
-from reconciler.errors import Message, SelectionError, SettingsError, Step
-from reconciler.model.address import suggestion
+from reconciler.errors import Message, SettingsError, Step
 from reconciler.model.desired import account_hash
 from reconciler.record.journal import Journal
 from reconciler.record.notes import Notes
@@ -84,10 +83,7 @@ class Project:
         for target in self.desired.targets.values():
             if target.name == name:
                 return target
-
-        what = f"target not declared in config/{suggestion([name], self.desired.targets)}"
-        declared = Step(f"declared targets: {', '.join(self.desired.targets) or 'none'}")
-        raise SelectionError(Message("target-unknown", what, f"-t {name}", (declared,)))
+        raise self.desired.undeclared(name, f"-t {name}")
 
     def accounts(self) -> dict[TargetName, str]:
         """Return the hash of the client id of each target that has one in the settings."""

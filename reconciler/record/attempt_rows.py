@@ -265,6 +265,8 @@ def _refuse_other_service(statement: Move, attempts: list[Attempt], case: Case, 
         return
     declared = [target.base_url for name, target in case.desired.targets.items() if name == to]
     services = {record.service_of(url) for url in (*declared, *record.base_urls.get(to, ()))}
+    if not services:
+        raise case.desired.undeclared(to, statement.to)
     if services != {record.service_of(attempt.base_url) for attempt in attempts}:
         what = f"{to} is not at the service at which this subscription exists"
         way = step(

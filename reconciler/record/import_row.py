@@ -100,7 +100,7 @@ def _located(
     target, bound = case.desired.targets.get(address.target), record.base_urls.get(address.target, ())
     base_url = target.base_url if target else next(iter(bound), "")
     if not base_url:
-        raise Refused(Message("target-unknown", "target not declared in config/", address.target))
+        raise case.desired.undeclared(address.target, address)
     if bound and record.service_of(base_url) not in {record.service_of(url) for url in bound}:
         same = step("if both are the same service, run", "reconciler", "state", "rebind", "-t", address.target)
         what = f"recorded at {', '.join(bound)}, but the settings name {base_url}"

@@ -185,10 +185,7 @@ def _beyond(case: Case, record: Record) -> list[Message]:
 def _rebind(statement: statements.Rebind, case: Case, record: Record) -> Draft:
     target = next((target for name, target in case.desired.targets.items() if name == statement.target), None)
     if target is None:
-        declared = step(f"declared targets: {', '.join(case.desired.targets) or 'none'}")
-        raise Refused(
-            Message("target-unknown", "target not declared in config/", f"-t {statement.target}", (declared,))
-        )
+        raise case.desired.undeclared(statement.target, f"-t {statement.target}")
     bound = {record.service_of(url) for url in record.base_urls.get(target.name, ())}
     accounts, account = record.accounts.get(target.name, frozenset()), case.accounts.get(target.name, "")
     unknown = not account and not case.in_ci  # a job without credentials shows what one that has them may append

@@ -399,6 +399,11 @@ class TestMove:
         project.say(Move(OFFERS, "usa/staging/offers"))
         assert project.record_at().attempts["a"].address == "usa/staging/offers"
 
+    def test_a_misspelt_target_is_told_first(self) -> None:
+        """A target that is neither declared nor in the record has no service to compare."""
+        project = project_with(*created("a", OFFERS))
+        assert refusal(project, Move(OFFERS, "europe/stagin/offers"), SelectionError) == ["target-unknown"]
+
 
 class TestRebind:
     """A service has moved."""
@@ -425,7 +430,7 @@ class TestRebind:
         assert project.say(Rebind(EU)).facts == ()
         project.known_accounts = {next(iter(project.desired.targets)): "sha256:two"}
         assert project.say(Rebind(EU)).facts
-        assert refusal(project, Rebind("asia/staging")) == ["target-unknown"]
+        assert refusal(project, Rebind("asia/staging"), SelectionError) == ["target-unknown"]
         assert refusal(project_with(), Rebind(EU)) == ["target-unbound"]
 
     def test_can_be_reviewed_without_the_client_id(self, monkeypatch: pytest.MonkeyPatch) -> None:
