@@ -246,7 +246,7 @@ class Creates:
             self._work.requested += change.concerns
         self._appends.add(facts, now)
         self._breakers[target] = self._breakers.get(target, Breaker()).after(answer)
-        self._work.conclude(change, Done.of(answer.outcome), answer.status, call.attempt, answer.detail)
+        self._work.conclude(change, Done(answer.outcome), answer.status, call.attempt, answer.detail)
 
     def _forget(self, call: Call) -> None:
         if self._calls.pop(call.attempt, None) is not None:

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from reconciler.errors import Message
     from reconciler.model.address import Address, TargetName
     from reconciler.model.desired import Target
-    from reconciler.model.outcome import Outcome
     from reconciler.model.record import Attempt
 
 
@@ -175,7 +174,7 @@ class Verdict(StrEnum):
 
 
 class Done(StrEnum):
-    """The outcome of a change, in the order in which summaries list them."""
+    """The outcome of a change, in the order in which summaries list them; those of a create have its values."""
 
     CREATED = "created"
     REJECTED = "rejected"
@@ -184,11 +183,6 @@ class Done(StrEnum):
     RESTORED = "restored"
     REQUESTED = "requested"
     SKIPPED = "skipped"
-
-    @classmethod
-    def of(cls, outcome: Outcome) -> Done:
-        """Return the result that an outcome leads to."""
-        return cls(outcome.value)
 
 
 class Result(Struct, frozen=True, gc=False):
