@@ -8,7 +8,7 @@ import click
 
 from reconciler.cli.lazy import command
 from reconciler.cli.options import attempts_option, codes_option, format_option, target_option
-from reconciler.cli.stating import Consent, consent_options, say
+from reconciler.cli.stating import consent_options, say
 from reconciler.cli.status import status_of
 from reconciler.planning.status import removals as removals_of
 from reconciler.record.statements import CancelRemoval, ConfirmRemoval, RequestRemoval
@@ -18,6 +18,7 @@ from reconciler.reports.status import removals_document
 
 if TYPE_CHECKING:
     from reconciler.cli.invocation import Invocation
+    from reconciler.cli.stating import Consent
 
 
 @command("list", "reconciler removal list", "reconciler removal list -t usa/production --format markdown")
@@ -41,13 +42,13 @@ def list_(invocation: Invocation, patterns: tuple[str, ...], form: str) -> None:
 @codes_option
 @consent_options
 def request(
-    invocation: Invocation, where: str, attempts: tuple[str, ...], codes: tuple[str, ...], **consent: object
+    invocation: Invocation, where: str, attempts: tuple[str, ...], codes: tuple[str, ...], consent: Consent
 ) -> None:
     """Ask for the removal of what is in force, or of event codes of it.
 
     The service has no call for this: `removal list` prints the message to send to the operator.
     """
-    say(invocation, RequestRemoval(where, attempts, codes), Consent(**consent))  # type: ignore[arg-type]
+    say(invocation, RequestRemoval(where, attempts, codes), consent)
 
 
 @command("cancel", "reconciler removal cancel europe/staging/offers")
@@ -56,10 +57,10 @@ def request(
 @codes_option
 @consent_options
 def cancel(
-    invocation: Invocation, where: str, attempts: tuple[str, ...], codes: tuple[str, ...], **consent: object
+    invocation: Invocation, where: str, attempts: tuple[str, ...], codes: tuple[str, ...], consent: Consent
 ) -> None:
     """Take a request back: what it is about stays. Tell the operator too."""
-    say(invocation, CancelRemoval(where, attempts, codes), Consent(**consent))  # type: ignore[arg-type]
+    say(invocation, CancelRemoval(where, attempts, codes), consent)
 
 
 @command("confirm", "reconciler removal confirm europe/staging/offers", "reconciler removal confirm 'usa/*/*' --yes")
@@ -68,10 +69,10 @@ def cancel(
 @codes_option
 @consent_options
 def confirm(
-    invocation: Invocation, where: str, attempts: tuple[str, ...], codes: tuple[str, ...], **consent: object
+    invocation: Invocation, where: str, attempts: tuple[str, ...], codes: tuple[str, ...], consent: Consent
 ) -> None:
     """Record that the operator has removed what was to be removed.
 
     The next apply may create it again, if config/ desires it.
     """
-    say(invocation, ConfirmRemoval(where, attempts, codes), Consent(**consent))  # type: ignore[arg-type]
+    say(invocation, ConfirmRemoval(where, attempts, codes), consent)

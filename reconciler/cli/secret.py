@@ -10,7 +10,7 @@ import click
 
 from reconciler.cli.lazy import command
 from reconciler.cli.options import attempts_option, identity_option
-from reconciler.cli.stating import Consent, consent_options, say
+from reconciler.cli.stating import consent_options, say
 from reconciler.cli.terminal import mask
 from reconciler.errors import Message, SettingsError
 from reconciler.operations.responses import field_of
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from reconciler.cli.invocation import Invocation
+    from reconciler.cli.stating import Consent
 
 _SHORTEST = 8
 """Characters of a header that is masked: what is shorter is no secret, and occurs in any log."""
@@ -55,7 +56,7 @@ def show(
 @click.argument("address")
 @attempts_option
 @consent_options
-def set_(invocation: Invocation, address: str, attempts: tuple[str, ...], **consent: object) -> None:
+def set_(invocation: Invocation, address: str, attempts: tuple[str, ...], consent: Consent) -> None:
     """Record the secret of a subscription that came another way.
 
     Reads it from standard input, or asks for it on a terminal.
@@ -63,4 +64,4 @@ def set_(invocation: Invocation, address: str, attempts: tuple[str, ...], **cons
     given = getpass("Secret: ").encode() if sys.stdin.isatty() else sys.stdin.buffer.read()
     if not (secret := given.strip()):
         raise SettingsError(Message("no-secret", "no secret was given", "standard input"))
-    say(invocation, secret_statement(invocation.project, address, attempts, secret), Consent(**consent))  # type: ignore[arg-type]
+    say(invocation, secret_statement(invocation.project, address, attempts, secret), consent)

@@ -75,13 +75,13 @@ def verify(invocation: Invocation) -> None:
 @click.option("--code", "codes", metavar="CODE", multiple=True, help="A code of it, if not those desired. Repeatable.")
 @consent_options
 def import_(
-    invocation: Invocation, where: str, attempt: str, url: str, codes: tuple[str, ...], **consent: object
+    invocation: Invocation, where: str, attempt: str, url: str, codes: tuple[str, ...], consent: Consent
 ) -> None:
     """Record subscriptions that were created by other means.
 
     As config/ desires them now, or with --url and --code. What is recorded already is left out.
     """
-    say(invocation, Import(where, attempt, url, codes), Consent(**consent))  # type: ignore[arg-type]
+    say(invocation, Import(where, attempt, url, codes), consent)
 
 
 @command("resolve", "reconciler state resolve europe/staging/offers --created --note 'ticket 4711'")
@@ -98,7 +98,7 @@ def resolve(
     attempts: tuple[str, ...],
     note: str,
     force: bool,
-    **consent: object,
+    consent: Consent,
 ) -> None:
     """Settle unknown outcomes, once the operator has told you.
 
@@ -107,40 +107,40 @@ def resolve(
     """
     if created is None:
         raise click.UsageError("expected --created or --not-created")
-    say(invocation, Resolve(where, created, attempts, note, force), Consent(**consent))  # type: ignore[arg-type]
+    say(invocation, Resolve(where, created, attempts, note, force), consent)
 
 
 @command("mv", "reconciler state mv europe/staging/offers europe/staging/loan-offers")
 @click.argument("source", metavar="FROM")
 @click.argument("to", metavar="TO")
 @consent_options
-def mv(invocation: Invocation, source: str, to: str, **consent: object) -> None:
+def mv(invocation: Invocation, source: str, to: str, consent: Consent) -> None:
     """Rename a subscription, also to another target of the same service, without a create."""
-    say(invocation, Move(source, to), Consent(**consent))  # type: ignore[arg-type]
+    say(invocation, Move(source, to), consent)
 
 
 @command("rebind", "reconciler state rebind -t europe/staging")
 @click.option("-t", "--target", required=True, metavar="TARGET", help="The target that is bound to another one.")
 @consent_options
-def rebind(invocation: Invocation, target: str, **consent: object) -> None:
+def rebind(invocation: Invocation, target: str, consent: Consent) -> None:
     """Point a target at the service and account in the current settings.
 
     You say that they are the ones it was bound to before: what is recorded at either is in force at both. Another
     service needs a target of its own.
     """
-    say(invocation, Rebind(target), Consent(**consent))  # type: ignore[arg-type]
+    say(invocation, Rebind(target), consent)
 
 
 @command("observe", "reconciler state observe notifications.jsonl")
 @click.argument("file")
 @consent_options
-def observe(invocation: Invocation, file: str, **consent: object) -> None:
+def observe(invocation: Invocation, file: str, consent: Consent) -> None:
     """Record notifications as evidence.
 
     FILE is what `listen --record` writes; use - for standard input. A notification at a URL with {attempt} proves that
     attempt.
     """
-    say(invocation, observed(invocation.project, file), Consent(**consent))  # type: ignore[arg-type]
+    say(invocation, observed(invocation.project, file), consent)
 
 
 _COMPLETE = "Does nothing exist at these services yet, and is no other record of them in use?"
@@ -151,63 +151,62 @@ _COMPLETE = "Does nothing exist at these services yet, and is no other record of
     "--complete", is_flag=True, help="Say that nothing exists at the services yet, and no other record is in use."
 )
 @consent_options
-def init(invocation: Invocation, complete: bool, **consent: object) -> None:
+def init(invocation: Invocation, complete: bool, consent: Consent) -> None:
     """Begin the record, once for a project.
 
     Without --complete nothing is created until you have imported what exists and run `state complete`.
     """
-    agreed = Consent(**consent)  # type: ignore[arg-type]
-    if has_terminal() and not (complete or agreed.yes or agreed.dry_run or agreed.expect_digest):
+    if has_terminal() and not complete and consent == Consent():
         complete = says_yes(_COMPLETE)
-        agreed = Consent(yes=complete)  # who has said that need not say it twice
-    say(invocation, Begin(complete), agreed)
+        consent = Consent(yes=complete)  # who has said that need not say it twice
+    say(invocation, Begin(complete), consent)
 
 
 @command("complete", "reconciler state complete --dry-run", "reconciler state complete --yes")
 @click.option("--loss", "losses", multiple=True, metavar="ID", help="Only this loss. Repeatable.")
 @consent_options
-def complete(invocation: Invocation, losses: tuple[str, ...], **consent: object) -> None:
+def complete(invocation: Invocation, losses: tuple[str, ...], consent: Consent) -> None:
     """Declare the record complete, and allow creates.
 
     You say that what exists at the services is recorded, no more and no less, and that no other record of them is in
     use. It ends the losses that it shows.
     """
-    say(invocation, Complete(losses), Consent(**consent))  # type: ignore[arg-type]
+    say(invocation, Complete(losses), consent)
 
 
 @command("accept-loss", "reconciler state accept-loss --yes")
 @consent_options
-def accept_loss(invocation: Invocation, **consent: object) -> None:
+def accept_loss(invocation: Invocation, consent: Consent) -> None:
     """Continue with what is left of the record, if the rest is lost for good.
 
     Nothing is created until you have recorded what exists (`state import`, `state recover`) and run `state complete`.
     """
-    say(invocation, AcceptLoss(), Consent(**consent))  # type: ignore[arg-type]
+    say(invocation, AcceptLoss(), consent)
 
 
 @command("recover", "reconciler state recover backup.jsonl")
 @click.argument("source", metavar="FILE|PLACE")
 @consent_options
-def recover(invocation: Invocation, source: str, **consent: object) -> None:
+def recover(invocation: Invocation, source: str, consent: Consent) -> None:
     """Merge facts that the record does not have.
 
     From a recovery file, a backup, or a copy of the record that went its own way; use - for standard input.
     """
-    say(invocation, recovered(invocation.project, source), Consent(**consent))  # type: ignore[arg-type]
+    say(invocation, recovered(invocation.project, source), consent)
 
 
 @command("copy", "reconciler state copy state.jsonl git:reconciler-state")
 @click.argument("source", metavar="FROM")
 @click.argument("to", metavar="TO")
 @consent_options
-def copy(invocation: Invocation, source: str, to: str, **consent: object) -> None:
+def copy(invocation: Invocation, source: str, to: str, consent: Consent) -> None:
     """Move the record to another place.
 
     The old place is closed and names the new one. Run again, it completes what was interrupted; to go back, copy the
     other way.
     """
     copying = Copy(invocation.project, source, to)
-    if is_agreed(invocation, copying.prepare(), Consent(**consent)):  # type: ignore[arg-type]
+    if is_agreed(invocation, copying.prepare(), consent):
         done = copying.carry_out()
         invocation.terminal.work_is_done()
         invocation.terminal.show(messages_document([done], "Note"))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec import Struct
@@ -31,8 +32,6 @@ _OF_THE_RECORD = {
 _NAMES = ("where", "address", "source", "to")
 """The parameters that hold an address or a pattern, beside `-t`."""
 
-F = TypeVar("F", bound="Callable[..., Any]")
-
 
 class Consent(Struct, frozen=True):
     """The consent given on the command line: to everything (`yes`), to one digest, or none (`dry_run`)."""
@@ -42,15 +41,20 @@ class Consent(Struct, frozen=True):
     expect_digest: str = ""
 
 
-def consent_options(function: F) -> F:
-    """Add `--yes`, `--dry-run` and `--expect-digest`; `consent` combines them."""
+def consent_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add `--yes`, `--dry-run` and `--expect-digest`, passed together as `consent`."""
+
+    @wraps(function)
+    def with_consent(*args: Any, yes: bool, dry_run: bool, expect_digest: str, **kwargs: Any) -> None:
+        function(*args, consent=Consent(yes, dry_run, expect_digest), **kwargs)
+
     for option in (
         click.option("--yes", is_flag=True, help="Append without asking."),
         click.option("--dry-run", is_flag=True, help="Show what would be appended and its digest; append nothing."),
         click.option("--expect-digest", metavar="D", default="", help="Append only what has this digest."),
     ):
-        function = option(function)
-    return function
+        with_consent = option(with_consent)
+    return with_consent
 
 
 def say(invocation: Invocation, statement: Statement, consent: Consent) -> None:
