@@ -72,11 +72,9 @@ class Store(Protocol):
 
 def require_head(data: bytes | None, head: str | None, place: str) -> None:
     """Raise HeadMoved unless `data` ends with the line whose hash is `head`; with None, unless there is no record."""
-    if data is None or head is None:
-        if data is None and head is None:
-            return
+    if (data is None) != (head is None):
         raise head_moved(place, "there is a record already" if head is None else "the record is missing")
-    if last_head(data) != head:
+    if data is not None and last_head(data) != head:
         raise head_moved(place)
 
 
