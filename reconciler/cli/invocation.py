@@ -48,7 +48,7 @@ class Invocation:
         from reconciler.operations.project import Flags, Project  # noqa: PLC0415 - likewise
         from reconciler.operations.settings import Sources, hide_secrets  # noqa: PLC0415 - likewise
 
-        sources = Sources.load(os.environ, Path.cwd())
+        sources = Sources(dict(os.environ), Path.cwd())  # a copy: secrets leave the environment
         hide_secrets()
 
         names = (*_PLACES, "timeout", "parallelism")

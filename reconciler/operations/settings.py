@@ -27,19 +27,14 @@ _FILE_LIMIT = 1 << 16
 class Sources(Discreet, frozen=True, dict=True):
     """Looks settings up by the names of their variables. An empty variable counts as unset: the next source is tried.
 
-    `environ` is the environment, `directory` the working directory, which may hold a `.env`. The `.env` is not read if
-    `CI` is set: a checkout must not choose the settings of a job.
+    `environ` is a copy of the environment, `directory` the working directory, which may hold a `.env`. The `.env` is
+    not read if `CI` is set: a checkout must not choose the settings of a job.
     """
 
     unprinted = ("environ",)
 
     environ: Mapping[str, str]
     directory: Path
-
-    @classmethod
-    def load(cls, environ: Mapping[str, str], cwd: Path) -> Sources:
-        """Return a snapshot of the sources, which later changes of `environ` do not affect."""
-        return cls(dict(environ), cwd)
 
     def get(self, name: str) -> str | None:
         """Return the value of `name`, None if it is unset. Raises SettingsError for a file that cannot be used."""

@@ -25,7 +25,7 @@ def test_from_every_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("CLIENT_ID", "foreign")
     monkeypatch.setenv(f"{PREFIX}CLIENT_ID", "foreign")
     (tmp_path / f"{PREFIX}CLIENT_SECRET").write_text(" hunter2 \n")
-    sources = Sources.load({f"{PREFIX}CLIENT_ID": "client-1", SECRETS_DIR: str(tmp_path)}, tmp_path)
+    sources = Sources({f"{PREFIX}CLIENT_ID": "client-1", SECRETS_DIR: str(tmp_path)}, tmp_path)
     credentials = credentials_of(TARGET, sources)
     assert ("client-1", "hunter2") == (credentials.client_id, credentials.client_secret.get_secret_value())
     assert "hunter2" not in repr(credentials) + str(credentials)
@@ -49,7 +49,7 @@ def test_white_space_makes_no_other_account(tmp_path: Path) -> None:
 )
 def test_each_mistake_is_told(tmp_path: Path, secret: str, name: str) -> None:
     """One message for each variable, which says what to do and shows no value."""
-    sources = Sources.load({f"{PREFIX}CLIENT_SECRET": secret}, tmp_path)
+    sources = Sources({f"{PREFIX}CLIENT_SECRET": secret}, tmp_path)
     with pytest.raises(SettingsError) as caught:
         credentials_of(TARGET, sources)
     assert [("credential-missing", f"{PREFIX}CLIENT_ID"), (name, f"{PREFIX}CLIENT_SECRET")] == [

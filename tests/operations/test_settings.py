@@ -43,28 +43,28 @@ def output_of(program: str) -> str:
 
 def test_the_first_source_counts(tmp_path: Path, everywhere: dict[str, str]) -> None:
     """The environment, then the directory of secrets, then `.env`; an empty variable is an unset one."""
-    assert Sources.load(everywhere, tmp_path).get(NAME) == "of the environment"
+    assert Sources(everywhere, tmp_path).get(NAME) == "of the environment"
     everywhere[NAME] = ""
-    sources = Sources.load(everywhere, tmp_path)
+    sources = Sources(everywhere, tmp_path)
     assert (sources.get(NAME), sources.source(NAME)) == ("of the directory", str(tmp_path / "secrets" / NAME))
     (tmp_path / "secrets" / NAME).write_text(" \n")
-    sources = Sources.load(everywhere, tmp_path)
+    sources = Sources(everywhere, tmp_path)
     assert (sources.get(NAME), sources.source(NAME)) == ("of .env", ".env")
     (tmp_path / ".env").write_text(f"{NAME}=\n")
-    sources = Sources.load(everywhere, tmp_path)
+    sources = Sources(everywhere, tmp_path)
     assert (sources.get(NAME), sources.source(NAME)) == (None, "")
 
 
 @pytest.mark.parametrize(("ci", "value"), [("true", None), ("1", None), ("", "of .env")])
 def test_dotenv_is_not_read_in_ci(tmp_path: Path, everywhere: dict[str, str], ci: str, value: str | None) -> None:
     """A checkout must not choose the settings of a job; an empty `CI` is an unset one."""
-    assert value == Sources.load({"CI": ci}, tmp_path).get(NAME)
+    assert value == Sources({"CI": ci}, tmp_path).get(NAME)
 
 
-def test_a_later_change_makes_no_difference(tmp_path: Path) -> None:
-    """The environment is copied, so that secrets may leave it."""
+def test_secrets_leave_the_environment(tmp_path: Path) -> None:
+    """A copy of it still has them, and does not show them."""
     environ = {"RECONCILER_A_B_CLIENT_SECRET": "hunter2", "RECONCILER_A_B_CLIENT_ID": "x", "AWS_CLIENT_SECRET": "y"}
-    sources = Sources.load(environ, tmp_path)
+    sources = Sources(dict(environ), tmp_path)
     hide_secrets(environ)
     assert environ.keys() == {"RECONCILER_A_B_CLIENT_ID", "AWS_CLIENT_SECRET"}
     assert sources.get("RECONCILER_A_B_CLIENT_SECRET") == "hunter2"
@@ -92,14 +92,14 @@ def test_a_child_process_inherits_no_secret(monkeypatch: pytest.MonkeyPatch) -> 
 def test_what_dotenv_may_hold(tmp_path: Path, text: str, value: str | None) -> None:
     """The usual syntax, in which nothing is substituted: a secret may hold any sign."""
     (tmp_path / ".env").write_text(text)
-    assert value == Sources.load({}, tmp_path).get("NAME")
+    assert value == Sources({}, tmp_path).get("NAME")
 
 
 def test_a_line_that_cannot_be_read(tmp_path: Path) -> None:
     """It is an error that names the line and shows nothing of it."""
     (tmp_path / ".env").write_text("A=1\nB='hunter2\n")
     with pytest.raises(SettingsError) as caught:
-        Sources.load({}, tmp_path).get("A")
+        Sources({}, tmp_path).get("A")
     (message,) = caught.value.messages
     assert ("dotenv-line", ".env:2", False) == (message.name, message.where, "hunter2" in str(message))
 
@@ -109,7 +109,7 @@ def test_no_dotenv(tmp_path: Path, kind: str) -> None:
     """A directory of this name is a virtual environment."""
     if kind == "directory":
         (tmp_path / ".env").mkdir()
-    assert Sources.load({}, tmp_path).get("A") is None
+    assert Sources({}, tmp_path).get("A") is None
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_no_dotenv(tmp_path: Path, kind: str) -> None:
 def test_a_file_that_cannot_be_used(tmp_path: Path, make: Callable[[Path], object], name: str) -> None:
     """It is an error that names the file, and never an unset variable; it shows nothing and does not block."""
     make(tmp_path / "NAME")
-    assert name == error_of(lambda: Sources.load({SECRETS_DIR: str(tmp_path)}, tmp_path).get("NAME"))
+    assert name == error_of(lambda: Sources({SECRETS_DIR: str(tmp_path)}, tmp_path).get("NAME"))
 
 
 @pytest.mark.parametrize("directory", ["none", "file", "file/below", "x" * 300])
@@ -132,7 +132,7 @@ def test_a_directory_that_cannot_be_used(tmp_path: Path, directory: str) -> None
     """RECONCILER_SECRETS_DIR, which the error names, must be a directory whose files can be looked up."""
     (tmp_path / "file").touch()
     with pytest.raises(SettingsError) as caught:
-        Sources.load({SECRETS_DIR: directory}, tmp_path).get("A")
+        Sources({SECRETS_DIR: directory}, tmp_path).get("A")
     (message,) = caught.value.messages
     assert ("secrets-dir-unusable", True) == (message.name, SECRETS_DIR in message.what)
 
@@ -140,7 +140,7 @@ def test_a_directory_that_cannot_be_used(tmp_path: Path, directory: str) -> None
 def test_a_dotenv_that_cannot_be_looked_up(tmp_path: Path) -> None:
     """It is an error, for it may hold the setting."""
     (tmp_path / ".env").symlink_to("x" * 300)
-    assert "setting-unreadable" == error_of(lambda: Sources.load({}, tmp_path).get("A"))
+    assert "setting-unreadable" == error_of(lambda: Sources({}, tmp_path).get("A"))
 
 
 def test_the_directory_may_be_named_in_dotenv(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_the_directory_may_be_named_in_dotenv(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text(f"{SECRETS_DIR}=secrets\n")
     (tmp_path / "secrets").mkdir()
     (tmp_path / "secrets" / "A").write_text("1")
-    assert Sources.load({}, tmp_path).get("A") == "1"
+    assert Sources({}, tmp_path).get("A") == "1"
 
 
 def test_loads_lean() -> None:
