@@ -64,19 +64,18 @@ class _Reader(Struct):
         audience_base = self._url(AUDIENCE_BASE, given)
         if audience_base == "":
             audience_base = base_url
-        words = {OVERLAP: Overlap.REFUSE, REPLACE: Replace.OVERLAP, UNKNOWN: Unknown.WAIT}
-        said = [
-            default if (key.name not in given) else reading.scalar(given[key.name], key, self.mistakes)
-            for key, default in words.items()
-        ]
+        overlap, replace, unknown = (
+            reading.scalar(given[key.name], key, self.mistakes) if key.name in given else default
+            for key, default in ((OVERLAP, Overlap.REFUSE), (REPLACE, Replace.OVERLAP), (UNKNOWN, Unknown.WAIT))
+        )
         variables = self._variables(given.get(VARS.name))
         if variables is not None and isinstance(node, MapNode):  # a variable may stand beside `vars` by mistake
             variables = {**{name: None for name in node.value if name not in _KEYS}, **variables}
         target = None
-        if auth_url and base_url and audience_base and None not in said:
-            overlap, replace, unknown = Overlap(said[0]), Replace(said[1]), Unknown(said[2])
+        if auth_url and base_url and audience_base and overlap and replace and unknown:
+            rules = Overlap(overlap), Replace(replace), Unknown(unknown)
             at, overridden = place(self.member), tuple(self.overridden)
-            target = Target(self.name, auth_url, base_url, audience_base, overlap, replace, unknown, at, overridden)
+            target = Target(self.name, auth_url, base_url, audience_base, *rules, at, overridden)
         return Declared(target, variables, given.get(UNKNOWN.name))
 
     def _url(self, key: Field, given: dict[str, Node]) -> str | None:
