@@ -71,13 +71,13 @@ def patch_of(member: Member, mistakes: Mistakes) -> Patch:
 def _template(node: Node, mistakes: Mistakes) -> Given[str]:
     template = reading.content(node, Scalar, WEBHOOK_URL.name, mistakes)
     if template is None:
-        pass
-    elif len(template) > urls.LENGTH_LIMIT:
+        return Given("", node, sound=False)
+    if len(template) > urls.LENGTH_LIMIT:
         mistakes.add(urls.TOO_LONG.name, node, f"webhookUrl {urls.TOO_LONG.what}", urls.TOO_LONG.remedy)
     elif not _SOUND.fullmatch(template):
         what = f"webhookUrl: unmatched brace in {shown(template)}"
         mistakes.add("unmatched-brace", node, what, WEBHOOK_URL.remedy)
-    elif "attempt" in template and attempts(template) > 1:
+    elif attempts(template) > 1:
         mistakes.add("attempt-twice", node, f"webhookUrl: {ATTEMPT} occurs more than once", "remove all but one")
     else:
         return Given(template, node)
