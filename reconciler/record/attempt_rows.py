@@ -6,7 +6,7 @@ so it can be pasted twice, late, or by two people.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from reconciler.errors import Message, Refused, SelectionError, step
 from reconciler.model.address import ADDRESS, Selection, is_pattern, suggestion
@@ -16,7 +16,7 @@ from reconciler.model.url import normal_url
 from reconciler.record import facts as fact
 from reconciler.record.facts import Exists, What
 from reconciler.record.gates import settling
-from reconciler.record.statements import CancelRemoval, Draft, RequestRemoval
+from reconciler.record.statements import CancelRemoval, ConfirmRemoval, Draft, RequestRemoval
 from reconciler.values import stamp
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from reconciler.errors import Step
     from reconciler.model.record import Attempt, Record
     from reconciler.record.facts import AnyFact
-    from reconciler.record.statements import Case, ConfirmRemoval, Move, Removal, Resolve, SetSecret
+    from reconciler.record.statements import Case, Move, Removal, Resolve, SetSecret
 
 
 def selected(record: Record, where: str, attempts: Sequence[str]) -> list[Attempt]:
@@ -179,8 +179,10 @@ def removal(statement: Removal, case: Case, record: Record) -> Draft:
             return _request(statement, attempts, case)
         case CancelRemoval():
             return _cancel(statement, attempts, case)
-        case _:
+        case ConfirmRemoval():
             return _confirm(statement, attempts, case)
+        case _:
+            assert_never(statement)
 
 
 def _request(statement: RequestRemoval, attempts: list[Attempt], case: Case) -> Draft:
@@ -225,9 +227,7 @@ def _confirm(statement: ConfirmRemoval, attempts: list[Attempt], case: Case) -> 
             continue
         weakens = weakens or not asked
         facts.append(fact.RemovalConfirmed(at=case.at, attempt=attempt.id, codes=codes))
-    if facts or not live:
-        return Draft(tuple(facts), weakens=weakens)
-    return Draft(notices=tuple(map(_not_requested, live)))
+    return Draft(tuple(facts), () if facts else tuple(map(_not_requested, live)), weakens)
 
 
 def _not_requested(attempt: Attempt) -> Message:
