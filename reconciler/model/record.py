@@ -51,9 +51,9 @@ class Attempt(Struct, frozen=True, gc=False):
     with `{attempt}` in it, if it has one. `since` and `by` are of its first fact, `at` of its last, without renames and
     notifications. `send_by` and `settled_by` are epoch seconds, 0 for what was imported. `requests` are the ids of the
     requests for its removal that are not cancelled, `requested_codes` their codes, `requested` when the last was made;
-    `by_plan`: a plan made them all, so a plan may take them back. `cancelled` is when the last cancelled request was
-    cancelled, "" if none was. `exists`, `absent` and `removed` are people's words, `confirmations` the ids of the last
-    kind; `beside` are attempts with routes of its own that it is none of, someone says. `received` is when a
+    `by_plan`: a plan made them all, so a plan may take them back. `cancelled` has the codes whose request was cancelled
+    and not made again, with the time. `exists`, `absent` and `removed` are people's words, `confirmations` the ids of
+    the last kind; `beside` are attempts with routes of its own that it is none of, someone says. `received` is when a
     notification arrived last at its own URL, which proves it: only of one with `{attempt}`. `revived`: that was after a
     removal of what was received had been confirmed. `supersedes` are the unknown attempts that it was sent in place of,
     `superseded_by` those sent in place of it that exist or may, or in whose place such a one was sent, and those that
@@ -91,7 +91,7 @@ class Attempt(Struct, frozen=True, gc=False):
     requested_codes: tuple[str, ...] = ()
     requested: str = ""
     by_plan: bool = False
-    cancelled: str = ""
+    cancelled: Mapping[str, str] = field(default_factory=dict)
     received: str = ""
     revived: bool = False
     supersedes: tuple[str, ...] = ()

@@ -49,7 +49,7 @@ class TargetStatus(Struct, frozen=True):
 
     A target that is not `declared` has no plan. `recorded_twice` are routes that an import and another attempt stand
     for, which are delivered once. `revived` are attempts that delivered after their confirmed removal. `cancelled` are
-    live attempts whose removal request was cancelled lately: the operator may have removed them all the same.
+    attempts with codes whose removal request was cancelled lately: the operator may have removed these all the same.
     """
 
     name: TargetName

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from reconciler.errors import Message, Step, step
 from reconciler.model.record import Status
 from reconciler.model.url import is_sandbox
-from reconciler.record.gates import settling
+from reconciler.record.gates import removal_command, settling
 from reconciler.values import stamp
 
 if TYPE_CHECKING:
@@ -81,12 +81,12 @@ def exchanged(one: Address, other: Address) -> Message:
     return Message("urls-exchanged", f"the URLs of {one} and {other} are swapped; is that intended?")
 
 
-def cancel_removal(address: Address, attempt: Attempt) -> Message:
+def cancel_removal(attempt: Attempt) -> Message:
     """Return the step before a restore: the operator must not have removed the subscription already."""
     return Message(
         "cancel-removal",
         f"cancel the removal request for attempt {attempt.id} with the operator",
-        steps=(step("if it was removed already, first run", *_removal("confirm", address, attempt.id)),),
+        steps=(step("if it was removed already, first run", *removal_command("confirm", attempt, attempt.codes)),),
     )
 
 
@@ -151,15 +151,9 @@ def leaving(attempt: Attempt, codes: Iterable[str]) -> Message:
     """Return why a desired route is neither kept nor created: somebody has requested its removal."""
     named = tuple(codes)
     what = f"removal of {', '.join(named)} (attempt {attempt.id}) was requested, but config/ still desires it"
-    options = [word for code in named for word in ("--code", code)] if named != attempt.codes else []
-    return Message(
-        "removal-requested",
-        what,
-        steps=(
-            step("to keep it, run", *_removal("cancel", attempt.address, attempt.id), *options),
-            step("once it is removed, run", *_removal("confirm", attempt.address, attempt.id), *options),
-        ),
-    )
+    keep = step("to keep it, run", *removal_command("cancel", attempt, named))
+    done = step("once it is removed, run", *removal_command("confirm", attempt, named))
+    return Message("removal-requested", what, steps=(keep, done))
 
 
 def after(takers: Iterable[Address]) -> Message:
@@ -209,20 +203,14 @@ def _rebind(target: Target, what: str) -> Step:
 
 def _gone(attempt: Attempt, codes: Sequence[str], *, is_staying: bool = False) -> tuple[Step, ...]:
     """Return how to have codes of an attempt removed, or how to record that they are."""
-    options = [word for code in codes for word in ("--code", code)] if tuple(codes) != attempt.codes else []
     if not is_staying and set(codes) <= set(attempt.requested_codes):
-        confirm = _removal("confirm", attempt.address, attempt.id)
-        options = options if attempt.status is Status.LIVE else []  # else the operator is to remove the whole of it
-        return (step("after the operator has removed it, run", *confirm, *options),)
-    return (step("to have it removed first, run", *_removal("request", attempt.address, attempt.id), *options),)
+        asked = codes if attempt.status is Status.LIVE else attempt.codes  # the operator is to remove the whole of it
+        return (step("after the operator has removed it, run", *removal_command("confirm", attempt, asked)),)
+    return (step("to have it removed first, run", *removal_command("request", attempt, codes)),)
 
 
 def _awaited(attempt: Attempt) -> str:
     return f"replace: wait; waiting for the removal of {attempt.address} (attempt {attempt.id}, {attempt.template})"
-
-
-def _removal(what: str, address: Address, attempt: str) -> tuple[str, ...]:
-    return "reconciler", "removal", what, address, "--attempt", attempt
 
 
 def _shared(request: Request, attempt: Attempt) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from reconciler.model.address import Selection
 from reconciler.model.plan import Action, Verdict
 from reconciler.model.record import Status
@@ -23,7 +25,7 @@ from reconciler.planning.planner import verdict_of_plan
 from reconciler.values import stamp
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from reconciler.model.address import TargetName
     from reconciler.model.desired import Desired
@@ -81,7 +83,7 @@ def _target_status(
         duplicates=tuple(twice.get(name, ())),
         recorded_twice=tuple(recorded.get(name, ())),
         revived=tuple(attempt for attempt in attempts if attempt.revived),
-        cancelled=tuple(attempt for attempt in attempts if _is_doubtful(attempt, record, doubted)),
+        cancelled=tuple(_doubtful(attempts, record, doubted)),
     )
 
 
@@ -124,11 +126,16 @@ def _is_replaced(attempt: Attempt, desired: Desired, record: Record) -> bool:
     )
 
 
-def _is_doubtful(attempt: Attempt, record: Record, since: str) -> bool:
-    """True if a request to remove it was cancelled after `since`, and no notification has arrived after that."""
-    if attempt.status is not Status.LIVE or not attempt.cancelled or attempt.cancelled < since:
-        return False
-    return all(last <= attempt.cancelled for _, last in record.received_by(attempt).values())
+def _doubtful(attempts: Iterable[Attempt], record: Record, since: str) -> Iterator[Attempt]:
+    """Yield the attempts with codes whose removal request was cancelled after `since` and that have not arrived since.
+
+    As `cancelled` they have these codes only.
+    """
+    for attempt in attempts:
+        cancelled = {code: at for code, at in attempt.cancelled.items() if at >= since}
+        heard = record.received_by(attempt) if cancelled else {}
+        if cancelled and all(code not in heard or heard[code][1] <= at for code, at in cancelled.items()):
+            yield replace(attempt, cancelled=cancelled)
 
 
 def verdict_of_status(status: ProjectStatus) -> Verdict:

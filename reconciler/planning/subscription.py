@@ -232,7 +232,7 @@ def _restore(case: Case, after: Request, here: Sequence[Attempt], restored: Sequ
     codes = {code for attempt in restored for code in attempt.codes}
     delivered = {code for attempt in here for code in attempt.codes}
     warnings = (
-        *(reasons.cancel_removal(case.address, attempt) for attempt in sorted(restored, key=lambda each: each.id)),
+        *(reasons.cancel_removal(attempt) for attempt in sorted(restored, key=lambda each: each.id)),
         *reasons.also_delivers(codes.difference(after.codes), "not in config/"),
         *reasons.also_delivers(codes & delivered.intersection(after.codes), "another subscription delivers it too"),
     )

@@ -15,7 +15,7 @@ from reconciler.model.record import Status
 from reconciler.model.url import normal_url
 from reconciler.record import facts as fact
 from reconciler.record.facts import Exists, What
-from reconciler.record.gates import settling
+from reconciler.record.gates import removal_command, settling
 from reconciler.record.statements import CancelRemoval, ConfirmRemoval, Draft, RequestRemoval
 from reconciler.values import stamp
 
@@ -120,8 +120,7 @@ def _contradicted(statement: Resolve, attempt: Attempt, case: Case) -> Message |
             what = f"a notification arrived at its own URL at {attempt.received}: it was created"
             return Message("resolve-disproved", what, attempt.address)
         known = "created" if _exists(attempt) else "not created"
-        words = ("removal", "confirm", attempt.address, "--attempt", attempt.id)
-        way = step("if the operator removed it, run", "reconciler", *words)
+        way = step("if the operator removed it, run", *removal_command("confirm", attempt, attempt.codes))
         if statement.created:
             way = resolve_step(attempt, "if it exists nevertheless, run", flag)
             way = step(way.text, *way.command, "--force")
@@ -227,13 +226,13 @@ def _confirm(statement: ConfirmRemoval, attempts: list[Attempt], case: Case) -> 
             continue
         weakens = weakens or not asked
         facts.append(fact.RemovalConfirmed(at=case.at, attempt=attempt.id, codes=codes))
-    return Draft(tuple(facts), () if facts else tuple(map(_not_requested, live)), weakens)
+    notices = () if facts else (_not_requested(attempt, statement.codes) for attempt in live)
+    return Draft(tuple(facts), tuple(notices), weakens)
 
 
-def _not_requested(attempt: Attempt) -> Message:
-    words = ["reconciler", "removal", "confirm", attempt.address, "--attempt", attempt.id]
-    if attempt.removed_codes:
-        words += ["--code", "CODE"]
+def _not_requested(attempt: Attempt, named: Sequence[str]) -> Message:
+    codes = named or tuple(attempt.cancelled) or (("CODE",) if attempt.removed_codes else attempt.codes)
+    words = removal_command("confirm", attempt, codes)
     what = f"attempt {attempt.id} is in force, and its removal was not requested"
     way = step("if the operator removed it, run", *words)
     return Message("removal-not-requested", what, attempt.address, (way,))

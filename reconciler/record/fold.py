@@ -324,6 +324,13 @@ def _removal(group: _Group, what: What, heard: Mapping[str, str]) -> tuple[set[s
     gone = {code for id_, fact in group.confirmed.items() if id_ not in disproved for code in fact.codes}
     requested = set().union(*asked.values())
     codes = tuple(code for code in what.codes if code not in gone)
+    cancelled = sorted(
+        (code, fact.at)
+        for fact in group.cancels
+        for request in group.requests.keys() & fact.requests
+        for code in group.requests[request].codes
+        if code in codes and code not in requested and fact.at > ended.get(code, "")
+    )
     return (
         requested,
         codes,
@@ -336,7 +343,7 @@ def _removal(group: _Group, what: What, heard: Mapping[str, str]) -> tuple[set[s
             "requested_codes": tuple(code for code in codes if code in requested),
             "requested": max((fact.at for fact in open_requests), default=""),
             "by_plan": bool(open_requests) and all(fact.by_plan for fact in open_requests),
-            "cancelled": max((fact.at for fact in group.cancels), default=""),
+            "cancelled": dict(cancelled),
         },
     )
 

@@ -18,7 +18,7 @@ from reconciler.model.url import service_key
 from reconciler.values import stamp
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from reconciler.model.record import Attempt, Record
     from reconciler.record.facts import Rebound, What
@@ -208,6 +208,12 @@ def settling(attempt: Attempt, now: float = 0.0) -> tuple[Step, ...]:
             * attempt.own_url
         ),
     )
+
+
+def removal_command(verb: str, attempt: Attempt, codes: Collection[str]) -> tuple[str, ...]:
+    """Return the command `removal VERB` for codes of an attempt: it names them, unless they are all it delivers."""
+    options = () if set(codes) >= set(attempt.codes) else (word for code in codes for word in ("--code", code))
+    return "reconciler", "removal", verb, attempt.address, "--attempt", attempt.id, *options
 
 
 def loss_options(record: Record) -> tuple[str, ...]:

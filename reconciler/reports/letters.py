@@ -14,7 +14,7 @@ from reconciler.reports.document import Letter
 from reconciler.values import stamp
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from reconciler.model.record import Attempt
 
@@ -41,7 +41,10 @@ def letter(attempts: Sequence[Attempt], purpose: Purpose, staying: Sequence[Atte
         case Purpose.DELETE:
             first = f"Please delete {these}{_extent(attempts)}:"
         case Purpose.KEEP:
-            first = f"Please keep {these}: our earlier request to delete {'them' if several else 'it'} is withdrawn."
+            partial = any(set(_asked(attempt, purpose)) < set(attempt.codes) for attempt in attempts)
+            these = f"the event codes below of {these}" if partial else these
+            them = "them" if several or partial else "it"
+            first = f"Please keep {these}: our earlier request to delete {them} is withdrawn."
         case Purpose.ASK:
             first = f"Do {these} exist?" if several else f"Does {these} exist?"
         case _:
@@ -63,9 +66,15 @@ def _extent(attempts: Sequence[Attempt]) -> str:
     return " in part, only the event codes below" if sum(partial) == len(attempts) else ", some of them only in part"
 
 
+def _asked(attempt: Attempt, purpose: Purpose) -> Collection[str]:
+    """Return the event codes of an attempt that a letter is about."""
+    codes = {Purpose.DELETE: attempt.requested_codes, Purpose.KEEP: tuple(attempt.cancelled), Purpose.ASK: ()}
+    return codes[purpose] or attempt.codes
+
+
 def _described(attempt: Attempt, number: str, purpose: Purpose) -> list[str]:
-    codes = attempt.requested_codes if purpose is Purpose.DELETE and attempt.requested_codes else attempt.codes
-    staying = [code for code in attempt.codes if code not in codes]
+    codes = _asked(attempt, purpose)
+    staying = [code for code in attempt.codes if code not in codes] if purpose is Purpose.DELETE else []
     ids = ", ".join(f"{name} {value}" for name, value in sorted(attempt.fields.items()) if name.lower().endswith("id"))
     rows = [f"URL: {attempt.url}", f"event codes: {', '.join(codes)}"]
     rows += [f"delete only these event codes; keep the other {len(staying)}: {', '.join(staying)}"] if staying else []

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from reconciler.errors import Message, step
 from reconciler.model.record import Status
 from reconciler.model.status import Proof, View
+from reconciler.record.gates import removal_command
 from reconciler.reports import document as doc
 from reconciler.reports.apply import unresolved_message
 from reconciler.reports.document import (
@@ -128,13 +129,12 @@ def _doubts(status: ProjectStatus) -> Iterator[Message]:
             what = f"delivered at {attempt.received}, after its confirmed removal: it is in force again"
             yield Message("revived", what, f"{attempt.address} (attempt {attempt.id})")
         for attempt in target.cancelled:
-            command = ("reconciler", "removal", "confirm", attempt.address, "--attempt", attempt.id)
-            yield Message(
-                "removal-cancelled",
-                f"the request to remove it was cancelled at {attempt.cancelled}",
-                f"{attempt.address} (attempt {attempt.id})",
-                (step("if the operator removed it anyway, run", *command),),
+            it = "it" if len(attempt.cancelled) == len(attempt.codes) else ", ".join(attempt.cancelled)
+            what = f"the request to remove {it} was cancelled at {max(attempt.cancelled.values())}"
+            confirm = step(
+                "if the operator removed it anyway, run", *removal_command("confirm", attempt, attempt.cancelled)
             )
+            yield Message("removal-cancelled", what, f"{attempt.address} (attempt {attempt.id})", (confirm,))
         if not target.declared:
             yield Message("target-undeclared", "not declared in config/: not planned", target.name)
 
@@ -221,20 +221,9 @@ def _letter_to(target: Removals) -> Iterator[Block]:
     if target.awaiting:
         since = min(awaiting.since for awaiting in target.awaiting)
         yield Letter(f"{Purpose.DELETE} (requested {since})", letter_to_delete(target))
-        commands = tuple(
-            (
-                "reconciler", "removal", "confirm", awaiting.attempt.address, "--attempt", awaiting.attempt.id,
-                *(word for code in _partial_codes(awaiting.codes, awaiting.attempt.codes) for word in ("--code", code)),
-            )
-            for awaiting in target.awaiting
-        )  # fmt: skip
+        commands = tuple(removal_command("confirm", awaiting.attempt, awaiting.codes) for awaiting in target.awaiting)
         yield Commands((Todo("Once the operator has removed them, run", commands),))
     yield from letters_by_target(target.unknown, Purpose.ASK)
-
-
-def _partial_codes(codes: Sequence[str], every: Sequence[str]) -> Sequence[str]:
-    """Return the codes, or nothing if they are all the codes of the attempt."""
-    return () if set(codes) >= set(every) else codes
 
 
 def parity_document(pairs: Pairs) -> doc.Document:

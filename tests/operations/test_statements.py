@@ -680,6 +680,17 @@ class TestRemoval:
             assert project.say(again).facts == ()
         assert status(project, "b") is Status.LIVE
 
+    def test_advice_to_confirm_names_the_codes(self) -> None:
+        """Of a live one, those that were given, or those of a cancelled request: pasted, it must not end the rest."""
+        project = project_with(*created("a", OFFERS, "ONB10001", "ONB10002"))
+        confirm = f"reconciler removal confirm {OFFERS} --attempt a"
+        assert steps_shown(project, ConfirmRemoval(OFFERS)) == [confirm]
+        one = ("ONB10002",)
+        assert steps_shown(project, ConfirmRemoval(OFFERS, codes=one)) == [f"{confirm} --code ONB10002"]
+        project.say(RequestRemoval(OFFERS, codes=one))
+        project.say(CancelRemoval(OFFERS, codes=one))
+        assert steps_shown(project, ConfirmRemoval(OFFERS)) == [f"{confirm} --code ONB10002"]
+
     def test_confirmed_codes_are_not_taken_for_the_rest(self) -> None:
         """Pasted again after surplus codes were confirmed, it does not end the rest."""
         project = project_with(*created("a", OFFERS, "ONB10001", "ONB10002"))

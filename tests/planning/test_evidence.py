@@ -204,6 +204,18 @@ def test_cancelled_lately(scene: Scene) -> None:
     assert () == scene.status("europe/*").targets[0].cancelled
 
 
+def test_cancelled_codes(scene: Scene) -> None:
+    """Only the codes of the request that was cancelled are in doubt, whatever else arrives."""
+    scene.request(scene.attempts[0].id, "ONB10011")
+    scene.cancel(scene.attempts[0].id)
+    scene.now += 60
+    scene.receive(EU, "ONB10012")
+    (found,) = scene.status("europe/*").targets[0].cancelled
+    assert ["ONB10011"] == [*found.cancelled]
+    scene.receive(EU, "ONB10011")
+    assert () == scene.status("europe/*").targets[0].cancelled
+
+
 def test_undeclared_target(scene: Scene) -> None:
     """A target that is not declared is listed while it has something, as far as it is selected."""
     del scene.targets[USA]

@@ -159,6 +159,18 @@ def test_cancels_what_it_names(scene: Scene) -> None:
     assert (Status.AWAITING_REMOVAL, ("e" * 64,)) == (only(scene).status, only(scene).requests)
 
 
+def test_cancelled_codes(scene: Scene) -> None:
+    """The codes of a cancelled request are known until their removal is requested again or confirmed."""
+    attempt = scene.hold("offers", "ONB10011 ONB10012 ONB10013", hooks("offers"))
+    scene.request(attempt, "ONB10011 ONB10012")
+    scene.cancel(attempt)
+    assert ["ONB10011", "ONB10012"] == [*only(scene).cancelled]
+    scene.request(attempt, "ONB10011")
+    assert ["ONB10012"] == [*only(scene).cancelled]
+    scene.confirm(attempt, "ONB10012")
+    assert [] == [*only(scene).cancelled]
+
+
 @pytest.mark.parametrize(("seconds", "is_revived"), [(45, False), (46, True)])
 def test_revived(scene: Scene, seconds: int, *, is_revived: bool) -> None:
     """What delivers more than 45 s after its confirmed removal is in force again: no retry comes that late."""
@@ -354,4 +366,4 @@ def test_since_when_a_removal_is_awaited(scene: Scene) -> None:
         scene.request(attempt)
         last = scene.at
         scene.cancel(attempt)
-    assert last == scene.attempt(attempt).cancelled
+    assert {"ONB10013": last} == scene.attempt(attempt).cancelled

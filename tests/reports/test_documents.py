@@ -211,8 +211,19 @@ def test_an_unresolved_create_that_blocks_a_change_is_told_once() -> None:
 
 def test_a_request_that_was_cancelled_is_doubted() -> None:
     """The operator may have removed it all the same."""
-    known = status_of(ObservedAttempt(attempt(), {}), cancelled=(attempt(cancelled=AT),))
-    assert f"reconciler removal confirm {OFFERS} --attempt {ID}" in terminal.render(status_document(known))
+    doubted = attempt(cancelled=dict.fromkeys(attempt().codes, AT))
+    known = status_of(ObservedAttempt(attempt(), {}), cancelled=(doubted,))
+    assert f"reconciler removal confirm {OFFERS} --attempt {ID}\n" in terminal.render(status_document(known))
+
+
+def test_a_cancelled_request_for_some_codes_is_about_these_alone() -> None:
+    """What is to be confirmed, and what the operator is to keep, are its codes, not the subscription."""
+    partial = attempt(codes=("A", "B"), cancelled={"A": AT})
+    known = status_of(ObservedAttempt(partial, {}), cancelled=(partial,))
+    assert f"reconciler removal confirm {OFFERS} --attempt {ID} --code A\n" in terminal.render(status_document(known))
+    first, _, _, codes, *_ = letter([partial], Purpose.KEEP)
+    assert first.startswith("Please keep the event codes below of this webhook subscription")
+    assert codes == "event codes: A"
 
 
 def test_a_removal_list_says_what_to_run_then() -> None:
