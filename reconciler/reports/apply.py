@@ -29,7 +29,8 @@ _HEAD = ("", "address", "outcome", "status", "attempt")
 def apply_document(applied: Applied) -> Document:
     """Return the document of an apply."""
     rows, waiting = tuple(map(_row, applied.results)), _waiting(applied)
-    tones = (Tone.PLAIN if result in waiting else TONES.get(result.outcome, Tone.ERROR) for result in applied.results)
+    fine = [*waiting, *_done_elsewhere(applied)]
+    tones = (Tone.PLAIN if result in fine else TONES.get(result.outcome, Tone.ERROR) for result in applied.results)
     table = Table(_HEAD, rows, tuple(tones))
     noted = superseded_alerts(applied.left.superseded) if applied.left else ()
     return Document(

@@ -174,10 +174,31 @@ def test_a_markdown_report_that_is_too_long_cannot_be_approved() -> None:
     assert "cannot be approved" in text.splitlines()[0]
 
 
+@pytest.mark.parametrize(("more", "whole"), [(0, True), (1, False)])
+def test_a_markdown_report_is_cut_between_its_parts(more: int, whole: bool) -> None:
+    """One that has just the size of a job summary is whole; of a longer one, as many parts as fit are kept."""
+    parts = [Paragraph("x" * 1000)] * 1000
+    left = markdown.LIMIT - len(markdown.render(Document("plan", "", body=(*parts, Paragraph("")))))
+    text = markdown.render(Document("plan", "", body=(*parts, Paragraph("x" * (left + more)))))
+    assert ("cannot be approved" in text, len(text) == markdown.LIMIT) == (not whole, whole)
+    assert text.count("x" * 1000 + "\n") - whole == 1000
+    assert text.count("plan -->") == 1
+
+
+def test_a_table_in_markdown_has_as_many_columns_in_every_line() -> None:
+    """The second line makes it one."""
+    blocks = (*plan_document(plan(change(), change(Action.REPLACE))).body, Table(("a", "b"), (("1", "2"),)))
+    text = markdown.render(Document("plan", "", body=blocks))
+    for table, columns in zip(re.findall("(?:^[|].*\n)+", text, re.MULTILINE), (6, 2), strict=True):
+        lines = table.splitlines()
+        assert {line.count("|") for line in lines} == {columns + 1}
+        assert (set(lines[1]) - {" "}, set(lines[0]) <= {*"| "}) == ({*"|-"}, False)
+
+
 def test_a_fence_is_longer_than_any_in_its_text() -> None:
     """Backquotes in a command do not end its block."""
-    document = Document("plan", "", next=Commands((Todo("run", (("reconciler", "```"),)),)))
-    assert "````sh\nreconciler '```'\n````" in markdown.render(document)
+    document = Document("plan", "", next=Commands((Todo("run", (("reconciler", "```", "`"),)),)))
+    assert "````sh\nreconciler '```' '`'\n````" in markdown.render(document)
 
 
 def test_no_command_breaks_at_the_width_of_a_terminal() -> None:

@@ -1,0 +1,242 @@
+"""Whole reports with everything that they can say, without their prose, as `whole.txt` has them.
+
+`PYTHONPATH=tests python -m reports.test_whole` writes it anew.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from msgspec.structs import replace
+from support.plan_values import AT, ID, OFFERS, STAGING, URL, attempt, change, duplicate, plan, surplus
+
+from reconciler.errors import Message, Place, step
+from reconciler.model.address import Address, TargetName
+from reconciler.model.desired import ParityException, Subscription
+from reconciler.model.outcome import Outcome
+from reconciler.model.plan import Action, Applied, Done, Finding, Health, Result, Verdict
+from reconciler.model.plan import Block as Reason
+from reconciler.model.record import Status
+from reconciler.model.status import (
+    AwaitingRemoval,
+    Difference,
+    Evidence,
+    ObservedAttempt,
+    Pairs,
+    Parity,
+    ProjectStatus,
+    Proof,
+    Removals,
+    Side,
+    TargetStatus,
+    Unpaired,
+    View,
+)
+from reconciler.reports.apply import apply_document, removal_letters, result_row
+from reconciler.reports.doctor import doctor_document
+from reconciler.reports.document import (
+    Alert,
+    Changed,
+    Commands,
+    Details,
+    Facts,
+    Heading,
+    Letter,
+    Paragraph,
+    Table,
+)  # fmt: skip
+from reconciler.reports.json import applied_json, parity_json, removals_json, render, status_json
+from reconciler.reports.plan import plan_document
+from reconciler.reports.record import history_document, record_document
+from reconciler.reports.status import parity_document, removals_document, status_document
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from reconciler.reports.document import Block, Document, Todo
+
+WHOLE = Path(__file__).with_name("whole.txt")
+PLACE = Place("config/a.yaml", 1, 1)
+NOW = 1_793_527_200.0  # 2026-11-01T10:00:00Z
+PRODUCTION = TargetName("europe/production")
+LOST = attempt(id="c" * 32, status=Status.UNKNOWN, outcome=Outcome.UNKNOWN, url=f"{URL}/c")
+GIVEN_UP = attempt(id="d" * 32, status=Status.UNKNOWN, outcome=Outcome.UNKNOWN, superseded_by=(ID,), url=f"{URL}/d")
+GOING = attempt(
+    "europe/staging/going", ("A", "B"), id="e" * 32, status=Status.AWAITING_REMOVAL, requested=AT,
+    requested_codes=("A",), fields={"subscriptionId": "s1", "orderId": "o1", "name": "x"}, url=f"{URL}/e",
+)  # fmt: skip
+KEPT = attempt("europe/staging/kept", cancelled=AT, outcome=None, url=f"{URL}/k")
+REVIVED = attempt("europe/staging/back", id="f" * 32, received=AT)
+HELD = attempt(
+    codes=("ONB10011", "ONB10012"), http_status=201, detail="created", supersedes=("d" * 32,), received=AT,
+    fields={"name": "x", "id": 7},
+)  # fmt: skip
+GATE = Message("loss-open", "a loss is open", "", (step("run", "reconciler", "state", "complete"),))
+FOREIGN = Message("foreign", "bound to another service", STAGING)
+WAITS = change(Action.BLOCKED, "europe/staging/w", block=Reason.WAITS, reasons=(Message("waits", "it waits"),))
+PLAN = plan(
+    change(Action.EXTEND, before=(attempt(codes=("LOA10013",)),)), change(Action.RETRY, "europe/staging/r"), WAITS,
+    unchanged=2, surplus=(surplus(), replace(surplus(requested=True), codes=("X",))), duplicates=(duplicate(),),
+    awaiting_removal=(GOING,), superseded=(GIVEN_UP,), recipients=("age1x",), overridden=("auth_url",),
+    undeclared=(attempt("usa/x/y"), replace(LOST, address=Address("usa/x/z"))),
+)  # fmt: skip
+
+
+def applied() -> Applied:
+    """Return an apply with each outcome."""
+    rows = [
+        ("offers", Action.CREATE, Done.CREATED, 201, None), ("409", Action.CREATE, Done.REJECTED, 409, "conflict"),
+        ("no", Action.EXTEND, Done.NOT_SENT, None, "no token"), ("lost", Action.CREATE, Done.UNKNOWN, None, "timeout"),
+        ("kept", Action.RESTORE, Done.RESTORED, None, None), ("going", Action.REMOVE, Done.REQUESTED, None, None),
+        ("w", Action.BLOCKED, Done.SKIPPED, None, "it waits"), ("x", Action.CREATE, Done.SKIPPED, None, "already"),
+    ]  # fmt: skip
+    results = tuple(
+        Result(Address(f"europe/staging/{name}"), action, done, status, ID, detail, recorded=done is not Done.REQUESTED)
+        for name, action, done, status, detail in rows
+    )
+    return Applied(
+        results, Verdict.UNRESOLVED, removal=(GOING, REVIVED), restored=(KEPT,), unresolved=(LOST, GIVEN_UP),
+        messages=(Message("not-recorded", "the store is down", "state.jsonl"),), left=PLAN, signal=15,
+    )  # fmt: skip
+
+
+def status() -> ProjectStatus:
+    """Return a status with everything."""
+    seen = {"ONB10011": Evidence(Proof.PROVEN, AT), "ONB10012": Evidence(Proof.NEVER_SEEN)}
+    here = TargetStatus(
+        STAGING, (ObservedAttempt(HELD, seen, ("o", "b")), *(ObservedAttempt(x, {}) for x in (LOST, GIVEN_UP, GOING))),
+        awaiting_removal=(GOING,), surplus=(surplus(),), duplicates=(duplicate(),),
+        recorded_twice=(replace(duplicate(), code="TWICE"),), revived=(REVIVED,), cancelled=(KEPT,),
+    )  # fmt: skip
+    return ProjectStatus(
+        NOW, (here, TargetStatus(PRODUCTION, (), declared=False)), replace(PLAN, selection=("europe/*",))
+    )
+
+
+def removals() -> list[Removals]:
+    """Return what two operators are to do."""
+    awaiting = (
+        AwaitingRemoval(GOING, ("A",), AT, (HELD,)),
+        AwaitingRemoval(REVIVED, ("ONB10011",), "2026-10-01T00:00:00Z"),
+    )
+    return [
+        Removals(STAGING, AT, awaiting, (KEPT,), (replace(KEPT, id="0" * 32),), (LOST, GIVEN_UP)),
+        Removals(PRODUCTION, AT),
+    ]
+
+
+def pairs() -> Pairs:
+    """Return two comparisons, of which one matches."""
+    one, other = Side(("A",), "u1"), Side(("A", "B"), "u2")
+    differing = (
+        Difference("offers", View.DESIRED, one, other), Difference("offers", View.IN_FORCE, one, other),
+        Difference("loans", View.IN_FORCE, None, other), Difference("late", View.GATE, one, other),
+        Difference("leads", View.PROVEN, one, other, {"B": "", "A": AT}),
+    )  # fmt: skip
+    exception = ParityException("europe/*/x", "on purpose", PLACE)
+    ignored = ((Difference("x", View.DESIRED, one, None), exception),)
+    parity = Parity(
+        STAGING, PRODUCTION, differing, ignored, unapplied=(OFFERS, GOING.address), leaving=(GOING.address,)
+    )
+    usa = TargetName("usa/staging")
+    return Pairs((parity, Parity(STAGING, usa, ())), (Unpaired(usa, PRODUCTION, matters=True),), (exception,))
+
+
+def shape(document: Document) -> list[str]:
+    """Return a line for each block of a document, without its words: kind, tone, places, rows and commands."""
+    lines = []
+    sections = (
+        document.alerts,
+        document.body,
+        document.summary,
+        (document.next,) if document.next else (),
+        document.details,
+    )
+    for blocks in sections:
+        lines.append("--")
+        for block in blocks:
+            lines += _shape(block)
+    return [document.tone, *map("=".join, document.facts), *lines]
+
+
+def _shape(block: Block) -> Iterator[str]:
+    todos: tuple[Todo, ...] = ()
+    match block:
+        case Alert():
+            yield f"{block.label} {block.tone} {' '.join(block.where)}".rstrip()
+            todos = block.todos
+        case Changed():
+            fields = " ".join(f"{field.name}:{field.before}>{field.after}" for field in block.fields)
+            yield f"{block.sign} {block.title} {block.tone} {fields} {[note.tone.value for note in block.notes]}"
+            todos = block.todos
+        case Table():
+            rows = zip_longest((block.head, *block.rows), ("", *block.tones), fillvalue="")
+            yield from ("|".join((*row, tone)) for row, tone in rows)
+        case Facts():
+            yield from map("=".join, block.rows)
+        case Letter():
+            yield from (word for line in block.lines for word in re.findall("[0-9a-f]{32}", line))
+        case Heading() | Paragraph():
+            yield f"{type(block).__name__} {block.tone}"
+        case Commands():
+            todos = block.todos
+        case Details():
+            yield from (line for inner in block.blocks for line in _shape(inner))
+    yield from (" ".join(command) for todo in todos for command in todo.commands)
+
+
+def documents() -> dict[str, Document]:
+    """Return each report with everything that it can say, by name."""
+    blocked = change(Action.BLOCKED, block=Reason.FOREIGN, reasons=(Message("foreign", "another service"),))
+    other = change(Action.BLOCKED, "europe/staging/f", block=Reason.DEPENDS, reasons=(Message("d", "it depends"),))
+    findings = [Finding("record", health, Message(f"doctor-record-{health}", health, "here")) for health in Health]
+    return {
+        "plan": plan_document(PLAN, [GATE], "", [Subscription(OFFERS, ("ONB10011", "Y"), URL, URL, PLACE)]),
+        "saved": plan_document(plan(change(), gates=(GATE,)), saved="plan.json"),
+        "blocked": plan_document(plan(blocked, other, foreign=(FOREIGN,))),
+        "apply": apply_document(applied()),
+        "fine": apply_document(Applied((applied().results[0],), Verdict.DONE, left=plan(unchanged=1))),
+        "status": status_document(status()),
+        "removals": removals_document(removals(), [FOREIGN]),
+        "parity": parity_document(pairs()),
+        "gated": parity_document(Pairs((), gates=(GATE,), foreign=(FOREIGN,))),
+        "show": record_document([HELD, LOST], [GATE], whole=True),
+        "table": record_document([HELD, LOST], [GATE], whole=False),
+        "history": history_document([("1", AT, "ada", OFFERS, "created")]),
+        "doctor": doctor_document(findings),
+    }
+
+
+def shown() -> str:
+    """Return all reports, and the JSON of those that scripts rely on; prose in it is an ellipsis."""
+    lines = [line for name, document in documents().items() for line in (f"== {name}", *shape(document))]
+    for document in (
+        applied_json(applied(), removal_letters(applied())), status_json(status()), parity_json(pairs()),
+        removals_json(removals()),
+    ):  # fmt: skip
+        lines += ["== JSON", re.sub('"[^"\n]*"', lambda text: '"…"' if " " in text[0] else text[0], render(document))]
+    return "\n".join([*lines, ""])
+
+
+def test_every_report_has_all_its_parts() -> None:
+    """In order, with tones, places, rows and commands."""
+    assert WHOLE.read_text(encoding="utf-8") == shown()
+
+
+@pytest.mark.parametrize("done", Done)
+def test_a_bad_outcome_makes_an_apply_red(done: Done) -> None:
+    """Whatever else became of it; and a line of the log has no more than the outcome."""
+    (found,) = (result for result in applied().results[:7] if result.outcome is done)
+    is_bad = done in {Done.REJECTED, Done.NOT_SENT, Done.UNKNOWN}
+    both = apply_document(Applied((found, applied().results[0]), Verdict.DONE, left=plan(WAITS)))
+    assert (both.tone == "error", ID in result_row(found)) == (is_bad, False)
+    title = apply_document(Applied((found,), Verdict.DONE, left=plan(WAITS))).title
+    assert title.startswith("Nothing applied") is (done in {Done.REJECTED, Done.NOT_SENT, Done.SKIPPED})
+
+
+if __name__ == "__main__":
+    WHOLE.write_text(shown(), encoding="utf-8")
