@@ -76,7 +76,7 @@ def _number(name: str, text: str, kind: type[float | int], most: float) -> Any:
 
 
 def _remember(context: click.Context, param: click.Parameter, value: Any) -> None:
-    if value is not None and value is not False and value != 0:
+    if value is not None and value != 0:
         context.ensure_object(Invocation).flags[str(param.name)] = value
 
 

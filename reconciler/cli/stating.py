@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 _SHOWN = 20
 """How many facts are shown when it is asked whether to append them: a merge may append thousands."""
 
-_OF_THE_RECORD = {
-    f"state {name}" for name in ("init", "recover", "copy", "rebind", "accept-loss", "complete", "observe", "verify")
-}
+_OF_THE_RECORD = ("state recover", "state copy")
+"""The commands whose SOURCE and TO are places, not addresses."""
 _NAMES = ("where", "address", "source", "to")
 """The parameters that hold an address or a pattern, beside `-t`."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from html import unescape
 from typing import TYPE_CHECKING
@@ -18,18 +17,6 @@ if TYPE_CHECKING:
     from reconciler.sandbox import Sandbox
 
 OTHER = CONFIG.replace("ONB10011", "ONB10011, ONB10012")
-
-
-class _Answer(io.StringIO):
-    """What somebody types at a terminal."""
-
-    def isatty(self) -> bool:
-        return True
-
-
-def answer(project: CommandLine, text: str) -> None:
-    """Have this typed at a terminal."""
-    project.environment.setattr("sys.stdin", _Answer(text))
 
 
 def created(sandbox: Sandbox) -> int:
@@ -60,12 +47,22 @@ def test_at_a_terminal_the_answer_is_yes_in_full(
     typed: str, code: int, count: int, project: CommandLine, sandbox: Sandbox
 ) -> None:
     """The plan is shown, without the command that applies it."""
-    answer(project, typed)
+    project.answer(typed)
     ran = project("apply")
     assert ran.code == code
     assert "+ europe/staging/offers  create" in ran.out
     assert "To carry it out" not in ran.out
     assert created(sandbox) == count
+
+
+@pytest.mark.parametrize("creates", [True, False])
+def test_what_cannot_be_undone_is_said(creates: bool, applied: CommandLine) -> None:
+    """Of a plan with any create, also beside a removal; of a removal alone it is not."""
+    new = "    new: {eventCodes: [ONB10012], webhookUrl: https://hooks.partner.test/new}\n" if creates else ""
+    applied.write_config("".join(row for row in CONFIG.splitlines(keepends=True) if "offers:" not in row) + new)
+    applied.answer("no\n")
+    ran = applied("apply")
+    assert (ran.code, "cannot be undone" in ran.err) == (1, creates)
 
 
 @pytest.mark.parametrize("saved", [True, False])

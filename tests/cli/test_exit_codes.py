@@ -13,6 +13,7 @@ from reconciler.cli import main
 from reconciler.cli.options import code_of
 from reconciler.errors import Interrupted, Message, ReconcilerError, Refused
 from reconciler.model.plan import Verdict
+from reconciler.operations.receiving import list_subscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -189,3 +190,21 @@ def test_a_duration_that_is_none(soak: str, applied: CommandLine) -> None:
     ran = applied("parity", "europe/staging", "europe/staging", "--proven", f"--soak={soak}")
     assert ran.code == 1
     assert "expected a number and one of s, m, h, d, w" in ran.err
+
+
+@pytest.mark.parametrize("unit", "smhdw")
+def test_a_duration_has_a_unit(unit: str, applied: CommandLine) -> None:
+    """Each of those that the help names."""
+    assert applied("parity", "europe/staging", "europe/staging", "--proven", f"--soak=1{unit}").code == 2
+
+
+@pytest.mark.parametrize(("step", "created"), [("before-append", 0), ("before-send", 0), ("after-send", 1)])
+def test_an_apply_that_a_signal_ends_has_its_code(
+    step: str, created: int, project: CommandLine, sandbox: Sandbox
+) -> None:
+    """It sends no other create, records what was sent, and says how many there are."""
+    project.environment.setenv("RECONCILER_TEST_FAILPOINT", f"{step}:1:term")
+    assert project("apply", "--auto-approve", "--parallelism", "1").code == 143
+    project.environment.delenv("RECONCILER_TEST_FAILPOINT")
+    assert len(list_subscriptions(sandbox.url)) == created
+    assert len(project.fine("state", "show", "--format", "json").document) == created

@@ -18,6 +18,8 @@ from support.memory_record import AT
 from support.records import linked
 
 from reconciler.cli.invocation import GLOBALS
+from reconciler.cli.main import cli
+from reconciler.cli.stating import parse
 from reconciler.operations.receiving import list_subscriptions
 from reconciler.record.chain import last_head
 from reconciler.record.facts import RemovalRequested
@@ -279,3 +281,22 @@ def test_a_flag_of_the_program(reconciler: CommandLine, path: tuple[str, ...], f
     assert shown or path[0] != "plan"
     for option, value in places:
         assert all(f"{option} {shlex.quote(value)}" in line for line in shown)
+
+
+@pytest.mark.parametrize("path", sorted(path for path in BASES if path[0] in {"state", "removal"}), ids=" ".join)
+def test_the_environments_that_a_command_is_about(path: tuple[str, ...]) -> None:
+    """Those of its addresses and patterns; a file or a place has none."""
+    target = ("-t", "usa/*") if any(param.name == "patterns" for param in COMMANDS[path].params) else ()
+    parsed = parse(cli, [*path, *BASES[path], *target])
+    addresses = {"staging" for word in BASES[path] if word.startswith(f"{STAGING}/")}
+    assert parsed.environments == addresses | ({"*"} if target else set())
+    assert (parsed.name, parsed.words) == (" ".join(path), [*path, *BASES[path], *target])
+
+
+@pytest.mark.parametrize("words", [["state"], ["plan", "-q"], ["no-such"], ["removal", "request"]])
+def test_what_is_no_command(words: list[str]) -> None:
+    """The message says whose help to read."""
+    with pytest.raises(click.UsageError) as caught:
+        parse(cli, words)
+    assert caught.value.ctx is not None
+    assert caught.value.ctx.command_path.startswith("reconciler")

@@ -66,6 +66,16 @@ def test_what_weakens_a_gate_wants_to_be_agreed_to(project: CommandLine) -> None
     assert "Plan: 2 to create" in project.fine("plan").out
 
 
+@pytest.mark.parametrize(("typed", "agrees"), [("yes\n", True), ("no\n", False), ("", False)])
+def test_at_a_terminal_a_statement_is_agreed_to(typed: str, agrees: bool, project: CommandLine) -> None:
+    """Only "yes" appends it; then the next command is named."""
+    project.fine("state", "init")
+    project.answer(typed)
+    ran = project("state", "complete")
+    assert (ran.code, "reconciler plan" in ran.out) == ((0, True) if agrees else (1, False))
+    assert ("Plan: 2 to create" in project.fine("plan").out) is agrees
+
+
 def test_a_dry_run_appends_nothing(project: CommandLine) -> None:
     """It shows the facts and their digest."""
     project.fine("state", "init")
@@ -103,7 +113,7 @@ def test_a_subscription_is_renamed_without_a_create(applied: CommandLine) -> Non
 
 def test_a_removal_is_requested_listed_and_confirmed(applied: CommandLine) -> None:
     """The list is ready to send, and names the command that confirms it."""
-    applied.fine("removal", "request", OFFERS)
+    assert "reconciler removal list" in applied.fine("removal", "request", OFFERS).out
     assert statuses(applied)[OFFERS] == "awaiting_removal"
     out = applied.fine("removal", "list").out
     assert "Please delete this webhook subscription of europe/staging:" in out
@@ -166,7 +176,7 @@ def test_the_record_moves_to_another_place(applied: CommandLine, tmp_path: Path)
     digest = re.search(r"Digest: (sha256:\w{64})", shown)
     assert digest
     assert applied("state", "copy", old, f"{new}.other", "--expect-digest", digest[1]).code == 1
-    applied.fine("state", "copy", old, new, "--expect-digest", digest[1])
+    assert f"`state: {new}`" in applied.fine("state", "copy", old, new, "--expect-digest", digest[1]).out
     assert "is complete" in applied.fine("state", "copy", old, new, "--expect-digest", digest[1]).out
     assert applied("removal", "request", OFFERS).code == 1
     assert applied.fine("--state", new, "plan").out.endswith("No changes. 2 subscriptions match the configuration.\n")

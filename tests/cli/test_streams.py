@@ -13,17 +13,20 @@ import subprocess
 import sys
 import time
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 import pytest
+from support.command_line import Screen
 from support.configs import PLACES_WITH_CREDENTIALS, SECRET
 from support.plan_values import change, plan
 
 from reconciler.cli.progress import log_to, progress
-from reconciler.cli.terminal import Terminal, annotation, mask
-from reconciler.errors import Message, Place
+from reconciler.cli.streams import columns
+from reconciler.cli.terminal import Terminal, annotation, line, mask, run_facts, says_yes
+from reconciler.errors import Message, Place, ReconcilerError
 from reconciler.model.address import Address
 from reconciler.model.plan import Action, Done, Result
+from reconciler.reports.document import Document
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -218,17 +221,10 @@ def test_what_is_logged_is_said_like_every_message(
     assert ["no answer", "POST https://api.example"][:told] == [line["what"] for line in lines]
 
 
-class _Screen(io.StringIO):
-    """A terminal."""
-
-    def isatty(self) -> bool:
-        return True
-
-
 @pytest.mark.parametrize("ends", ["well", "badly"])
 def test_a_live_line_is_cleared_only_while_it_is_there(ends: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A message during the calls takes its place; one after them clears nothing, however they ended."""
-    screen, terminal = _Screen(), Terminal({})
+    screen, terminal = Screen(), Terminal({})
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", screen)
     clear = "\r\x1b[2K"
@@ -245,7 +241,7 @@ def test_a_live_line_is_cleared_only_while_it_is_there(ends: str, monkeypatch: p
 @pytest.mark.parametrize(("flags", "term"), [({"quiet": True}, ""), ({"log_format": "json"}, ""), ({}, "dumb")])
 def test_no_live_line(flags: dict[str, object], term: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nothing but errors, or JSON, or a dumb terminal is to be shown."""
-    screen, terminal = _Screen(), Terminal(flags)
+    screen, terminal = Screen(), Terminal(flags)
     monkeypatch.setenv("TERM", term or "xterm")
     monkeypatch.setattr(sys, "stderr", screen)
     with progress(terminal, plan(change())):
@@ -255,7 +251,7 @@ def test_no_live_line(flags: dict[str, object], term: str, monkeypatch: pytest.M
 
 def test_the_live_line_counts_creates(monkeypatch: pytest.MonkeyPatch) -> None:
     """And nothing that is done without a call: it is of as many as the plan has."""
-    screen = _Screen()
+    screen = Screen()
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", screen)
     planned = plan(change(), change(Action.EXTEND, "europe/staging/a"), change(Action.REMOVE, "europe/staging/b"))
@@ -289,3 +285,125 @@ def test_a_stream_that_takes_a_part_gets_the_rest(
     Terminal({}).print(text)
     data = text if isinstance(text, bytes) else text.encode(errors="backslashreplace")
     assert bytes(arrived) == data.removesuffix(b"\n") + b"\n"
+
+
+class _Stream(io.StringIO):
+    """A stream, with a terminal behind it or not, whose bytes cannot be written, for a reason."""
+
+    def __init__(self, *, is_terminal: bool = False, problem: OSError | None = None) -> None:
+        super().__init__()
+        self.is_terminal, self.problem = is_terminal, problem
+        self.buffer = SimpleNamespace(write=self._fail, flush=lambda: None)  # type: ignore[misc,assignment]
+
+    def _fail(self, _: object) -> Never:
+        assert self.problem
+        raise self.problem
+
+    def isatty(self) -> bool:
+        return self.is_terminal
+
+    def fileno(self) -> int:
+        return os.open(os.devnull, os.O_WRONLY)
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize("is_quiet", [True, False])
+def test_what_is_quiet(form: str, is_quiet: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    """Everything on stderr but errors; every entry of JSON has the same keys."""
+    terminal = Terminal({"quiet": is_quiet, "log_format": form})
+    message = Message("m", "it is so", "here", (), Place("f", 1, 2))
+    said = []
+    for say in (terminal.warn, terminal.complain):
+        say(message)
+        said.append(capsys.readouterr())
+    terminal.note("noted")
+    said.append(capsys.readouterr())
+    terminal.tell(Document("d", "told"))
+    said.append(capsys.readouterr())
+    assert [not is_quiet, True, not is_quiet, not is_quiet] == [bool(err) for _, err in said]
+    assert {""} == {out for out, _ in said}
+    if form == "json":
+        entries = [json.loads(err) for _, err in said[:3] if err]
+        levels = ["error"] if is_quiet else ["warning", "error", "info"]
+        keys = {"name", "what", "where", "place", "steps", "time", "level", "message"}
+        assert (levels, [keys] * len(levels)) == ([entry["level"] for entry in entries], list(map(set, entries)))
+        assert entries[0]["message"] == "f:1:2: it is so"
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+@pytest.mark.parametrize("kind", [BrokenPipeError, OSError])
+def test_a_result_that_cannot_be_printed(
+    kind: type[OSError], is_done: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It fails a command that has done nothing else, and is a warning after work; a reader may leave at any time."""
+    terminal = Terminal({})
+    monkeypatch.setattr(sys, "stdout", _Stream(problem=kind(28, "No space")))
+    if is_done:
+        terminal.work_is_done()
+    assert not terminal.reader_has_left
+    fails = kind is OSError and not is_done
+    with pytest.raises(ReconcilerError) if fails else contextlib.nullcontext() as caught:
+        terminal.print("x")
+    assert (terminal.reader_has_left, fails) == (kind is BrokenPipeError, caught is not None)
+    err = capsys.readouterr().err
+    assert (err.startswith("Warning: standard output"), "succeeded" in err) == (kind is OSError and is_done,) * 2
+
+
+@pytest.mark.parametrize(
+    ("term", "is_terminal", "coloured"),
+    [("x", True, True), ("dumb", True, False), ("x", False, False)],
+)
+def test_colour_of_a_terminal(term: str, is_terminal: bool, coloured: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only one that is not dumb has it by itself."""
+    monkeypatch.setenv("TERM", term)
+    assert Terminal({}).wants_colour(_Stream(is_terminal=is_terminal)) is coloured
+    assert Terminal({"color": "auto"}).wants_colour(_Stream(is_terminal=is_terminal)) is coloured
+
+
+@pytest.mark.parametrize(("given", "width"), [("20", 20), ("1", 1), ("0", 80), ("-3", 80), ("x", 80), ("", 80)])
+def test_the_width_of_a_stream(given: str, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """COLUMNS, if that is a width; 80 where nothing is known."""
+    monkeypatch.setenv("COLUMNS", given)
+    assert columns(_Stream()) == width
+
+
+@pytest.mark.parametrize(("typed", "yes"), [("yes\n", True), (" yes ", True), ("y\n", False), ("", False)])
+def test_a_question_is_asked_on_stderr(
+    typed: str, yes: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The answer is on the same line; a question with a default takes it for an empty line."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
+    assert says_yes("Really?") is yes
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n"))
+    assert line("Where?", "here") == "here"
+    out, err = capsys.readouterr()
+    assert (out, err.endswith("Where? [here]: "), err.startswith("Really? "), "\n" in err) == ("", True, True, False)
+
+
+def test_facts_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that are known; a run for a pull request names that in place of a branch."""
+    assert run_facts() == ()
+    for name, value in {
+        "SHA": "c0ffee", "ACTOR": "ada", "REF_NAME": "main", "RUN_ID": "7",
+        "SERVER_URL": "https://g", "REPOSITORY": "o/r",
+    }.items():  # fmt: skip
+        monkeypatch.setenv(f"GITHUB_{name}", value)
+    run = ("Run", "https://g/o/r/actions/runs/7")
+    assert run_facts() == (("Commit", "c0ffee"), ("Author", "ada"), ("Ref", "main"), run)
+    monkeypatch.setenv("GITHUB_REF_NAME", "12/merge")
+    assert run_facts()[2] == ("Pull request", "#12")
+
+
+@pytest.mark.parametrize("flying", [0, 2])
+def test_an_interrupt_is_acknowledged_once(flying: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """With what is waited for."""
+    run: Any = SimpleNamespace(
+        creates=SimpleNamespace(interrupted=False), work=SimpleNamespace(results={}),
+        in_flight=range(flying), context=SimpleNamespace(limits=SimpleNamespace(grace=15.0)),
+    )  # fmt: skip
+    with progress(Terminal({}), plan(change())) as observe:
+        for interrupted in (False, True, True):
+            run.creates.interrupted = interrupted
+            observe(run)
+    (said,) = capsys.readouterr().err.splitlines()
+    assert ("15 s for 2 calls" in said) is bool(flying)

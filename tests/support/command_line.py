@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -33,6 +34,13 @@ subscriptions:
 """
 
 
+class Screen(io.StringIO):
+    """A terminal: what is written to it, or what somebody types there."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 class Ran(NamedTuple):
     """How a command ended."""
 
@@ -59,6 +67,10 @@ class CommandLine:
         """Write `config/a.yaml`."""
         (self.directory / "config").mkdir(exist_ok=True)
         (self.directory / "config" / "a.yaml").write_text(text, encoding="utf-8")
+
+    def answer(self, text: str) -> None:
+        """Have this typed at a terminal."""
+        self.environment.setattr("sys.stdin", Screen(text))
 
     def __call__(self, *words: str) -> Ran:
         """Run `reconciler` with these words."""

@@ -1,0 +1,75 @@
+"""`demo`: the whole loop, whose commands run here within the process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from reconciler.cli.main import run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from support.command_line import CommandLine
+
+COMMANDS = [
+    "state init --complete --yes -q", "plan", "apply --auto-approve -q", "sandbox trigger ONB10011",
+    "state observe notifications.jsonl -q", "status", "plan",
+]  # fmt: skip
+
+
+def in_process(
+    capsys: pytest.CaptureFixture[str], seen: list[tuple[list[str], Path, dict[str, str]]], fails: str = ""
+) -> Callable[..., subprocess.CompletedProcess[bytes]]:
+    """Return a function that runs a command here as subprocess.run would, and notes it; one ends with 1."""
+
+    def ran(argv: list[str], *, cwd: Path, env: dict[str, str], stdout: int | None, **_: Any) -> Any:
+        assert argv[:3] == [sys.executable, "-m", "reconciler"]
+        words, said = argv[3:], capsys.readouterr().out
+        seen.append((words, cwd, env))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(cwd)
+            for name in {*os.environ} - {*env}:
+                patch.delenv(name)
+            for name, value in env.items():
+                patch.setenv(name, value)
+            code = run(words)
+        out = capsys.readouterr().out
+        sys.stdout.write(said if stdout else said + out)
+        return subprocess.CompletedProcess(argv, 1 if words[0] == fails else code, out.encode())
+
+    return ran
+
+
+def test_the_whole_loop(reconciler: CommandLine, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each command is shown before its result, and runs on nothing of the user's; nothing is left."""
+    seen: list[tuple[list[str], Path, dict[str, str]]] = []
+    reconciler.environment.setenv("RECONCILER_STATE", "mine")
+    reconciler.environment.setenv("CI", "true")
+    reconciler.environment.setattr(subprocess, "run", in_process(capsys, seen))
+    out = reconciler.fine("demo").out
+    assert [" ".join(words) for words, _, _ in seen] == COMMANDS
+    assert [part.partition("\n")[0] for part in out.split("\n$ reconciler ")[1:]] == COMMANDS
+    results = [part.split("\n")[1:] for part in out.split("\n$ reconciler ")[1:]]
+    assert [len(results[index]) for index in (0, 2, 4)] == [2] * 3  # one line of what a quiet command says
+    assert ["appended" in results[0][0], "Applied: 2" in results[2][0], "appended" in results[4][0]] == [True] * 3
+    assert "No changes. 2 subscriptions" in "".join(results[6])
+    for _, place, environment in seen:
+        assert "CI" not in environment
+        assert environment["RECONCILER_STATE"] != "mine"
+        assert {Path(environment[f"XDG_{name}_HOME"]).parent for name in ("CACHE", "DATA")} == {place}
+        assert not place.exists()
+
+
+def test_a_command_that_fails_ends_it(reconciler: CommandLine, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is named."""
+    seen: list[tuple[list[str], Path, dict[str, str]]] = []
+    reconciler.environment.setattr(subprocess, "run", in_process(capsys, seen, "plan"))
+    ran = reconciler("--log-format", "json", "demo")
+    assert (ran.code, len(seen), '"name":"demo-failed"' in ran.err) == (1, 2, True)
+    assert '"where":"reconciler plan"' in ran.err
