@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import json
 from email.message import Message
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from support.endpoint import PAGE, Endpoint
 from support.notified import notification
 
+from reconciler import receiver
 from reconciler.receiver import BadSignature, NotANotification, RequestRefused, Verification, Verifier, attempt_of
 from reconciler.receiver.verifier import fits
 
@@ -79,6 +81,8 @@ class TestVerifier:
         """No secret, one in place of several, and a body that is no bytes."""
         with pytest.raises(ValueError, match="no secret"):
             Verifier(SCHEME, [])
+        with pytest.raises(ValueError, match="secret 2 is empty"):
+            Verifier(SCHEME, ["s3cret", ""])
         with pytest.raises(TypeError):
             Verifier(SCHEME, "s3cret")
         with pytest.raises(TypeError):
@@ -144,6 +148,12 @@ def test_example_drops_only_what_is_superseded(tmp_path: Path) -> None:
     paths = [f"/x/{attempt}" for attempt in (ID, "0" * 32, "e" * 32, unknown)]
     assert [True, False, False, False] == [endpoint.is_surplus(path, template) for path in paths]
     assert not endpoint.is_surplus("/other", template)
+
+
+def test_public_names() -> None:
+    """What the package offers is what it imports, and no more."""
+    names = {name for name, value in vars(receiver).items() if name[0] != "_" and not isinstance(value, ModuleType)}
+    assert sorted(names) == receiver.__all__
 
 
 def test_page_is_short() -> None:

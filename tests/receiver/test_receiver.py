@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,7 +18,7 @@ from reconciler.receiver.receiver import Behaviour, Delivery, Receiver, Refusal
 from reconciler.requests import Request, Response
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
 BAD = Refusal(401, "bad signature")
 
@@ -120,7 +122,8 @@ def test_unreadable_body(body: bytes) -> None:
     """It is a 400 that says why, and is not kept."""
     bench = Bench()
     assert (400, []) == (bench.send(body), bench.lines)
-    assert bench.reported[0].problem is not None
+    assert ("empty" in str(bench.reported[0].problem)) is (not body)
+    assert 200 == bench.send(b'{"n": ' + b"7" * 5000 + b"}")  # more digits than an int is made of
 
 
 def test_other_methods_and_unread_requests() -> None:
@@ -194,9 +197,36 @@ class TestVerify:
         monkeypatch.setattr(module, "UNVERIFIED_BUDGET", 0)
         assert 503 == Bench(Behaviour(enforce=False), BAD).send()
 
+    @pytest.mark.parametrize(("method", "problem", "asked"), [("POST", None, 1), ("GET", None, 0), ("POST", 400, 0)])
+    def test_only_what_may_be_a_notification_is_checked(self, method: str, problem: int | None, asked: int) -> None:
+        """Of anything else nothing is said."""
+        checked: list[Request] = []
+        reported: list[Delivery] = []
+        receiver = Receiver(lambda _: None, reported.append, None, checked.append)
+        receiver.handle(Request(method, "/", (), b"{}", Response(problem, b"bad\n") if problem else None))
+        assert (len(checked), reported[0].request.verified) == (asked, True if asked else None)
+
+    def test_a_refused_notification_that_cannot_be_kept(self) -> None:
+        """Both are said, and only the refusal where it is kept."""
+        bench = Bench(refusal=BAD)
+        bench.send()
+        bench.problem = OSError(errno.ENOSPC, "no space")
+        bench.send()
+        assert [delivery.problem for delivery in bench.reported] == [
+            BAD.text,
+            f"{BAD.text}; could not save it: no space",
+        ]
+
 
 class TestFile:
     """The file that they are kept in."""
+
+    @pytest.fixture(autouse=True)
+    def _nothing_is_left_open(self) -> Iterator[None]:
+        """Neither after a file is closed nor if it is refused."""
+        before = [*Path("/proc/self/fd").iterdir()]
+        yield
+        assert before == [*Path("/proc/self/fd").iterdir()]
 
     def test_appends(self, tmp_path: Path) -> None:
         """Lines are appended, by several processes, for the owner only."""
@@ -216,20 +246,20 @@ class TestFile:
         for torn in (line[:9], line + line[:9]):
             file.write_bytes(torn)
             captures = CaptureFile(file)
-            captures.append(line)
+            captures.append(b"{}\n")
             captures.close()
-            assert line * (1 + (torn > line)) == file.read_bytes()
+            assert line * (torn > line) + b"{}\n" == file.read_bytes()
 
     def test_failed_write_leaves_no_trace(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """The error is raised, and the file is as before."""
 
-        def fail(descriptor: int, data: bytes, offset: int) -> None:
+        def fail(_: int) -> None:
             raise OSError(errno.ENOSPC, "full")
 
         captures = CaptureFile(tmp_path / "n.jsonl")
         captures.append(line_of(Captured("2026-01-01T00:00:00Z", "C", "/")))
         before = captures.path.read_bytes()
-        monkeypatch.setattr("reconciler.receiver.capture_file.write_at", fail)
+        monkeypatch.setattr(os, "fsync", fail)
         with pytest.raises(OSError, match="full"):
             captures.append(b"x\n")
         assert before == captures.path.read_bytes()

@@ -6,12 +6,10 @@ import json
 
 from hypothesis import given, settings
 from msgspec import UNSET
-from support.plan_values import AT, ID, OFFERS, STAGING, URL, attempt, change, duplicate, plan, plans, surplus
+from support.plan_values import AT, ID, STAGING, URL, attempt, plan, plans
 
-import reconciler
 from reconciler.errors import Message, Place, step
-from reconciler.model.plan import Action, Applied, Done, Finding, Health, Plan, Request, Result, Verdict
-from reconciler.model.record import Status
+from reconciler.model.plan import Finding, Health, Plan, Request
 from reconciler.model.status import (
     AwaitingRemoval,
     Evidence,
@@ -21,9 +19,7 @@ from reconciler.model.status import (
     Removals,
     TargetStatus,
 )
-from reconciler.reports.apply import removal_letters
 from reconciler.reports.json import (
-    applied_json,
     findings_json,
     plan_json,
     removals_json,
@@ -41,76 +37,6 @@ def as_read(document: object) -> object:
     return json.loads(render(document))
 
 
-def test_a_plan_has_every_key_of_its_format() -> None:
-    """The document of a plan, to the letter."""
-    awaiting = attempt(status=Status.AWAITING_REMOVAL)
-    reason = Message("r", "why", "", (step("run", "reconciler", "plan"),))
-    made = plan(
-        change(Action.EXTEND, before=(attempt(),), reasons=(reason,)),
-        unchanged=3,
-        selection=("europe/*",),
-        awaiting_removal=(awaiting,),
-        surplus=(surplus(),),
-        duplicates=(duplicate(),),
-        losses_open=("l2", "l1"),
-        recipients=("age1b", "age1a"),
-    )
-    assert as_read(plan_json(made)) == {
-        "format_version": "2.0",
-        "tool_version": reconciler.__version__,
-        "digest": "sha256:p",
-        "selection": ["europe/*"],
-        "record": {
-            "place": "state.jsonl",
-            "id": "r" * 32,
-            "head": "h" * 64,
-            "entries": 12,
-            "losses_open": ["l1", "l2"],
-            "heads_missing": [],
-        },
-        "targets": {
-            "europe/staging": {
-                "digest": "sha256:t",
-                "base_url": "https://api.staging.example",
-                "auth_url": "https://login.staging.example",
-                "audience_base": "https://api.staging.example",
-            }
-        },
-        "recipients": ["age1a", "age1b"],
-        "changes": [
-            {
-                "address": OFFERS,
-                "digest": "sha256:c",
-                "action": "extend",
-                "before": [{"attempt": ID, **_BODY, "status": "live"}],
-                "after": _BODY,
-                "request": _BODY,
-                "reasons": ["why; run reconciler plan"],
-                "warnings": [],
-            }
-        ],
-        "awaiting_removal": [{"address": OFFERS, "attempt": ID, **_BODY}],
-        "surplus": [{"address": OFFERS, "attempt": ID, "eventCodes": ["LOA10013"]}],
-        "duplicates": [
-            {"target": STAGING, "eventCode": "ONB10011", "webhookUrl": URL, "attempts": [ID, "b" * 32]},
-        ],
-        "summary": {
-            "create": 0,
-            "extend": 1,
-            "replace": 0,
-            "restore": 0,
-            "remove": 0,
-            "retry": 0,
-            "blocked": 0,
-            "unchanged": 3,
-            "creates": 1,
-            "surplus": 1,
-            "duplicates": 1,
-            "awaiting_removal": 1,
-        },
-    }
-
-
 @settings(max_examples=40)
 @given(plans())
 def test_a_plan_of_anything_is_a_document_that_no_runner_obeys(drawn: Plan) -> None:
@@ -123,36 +49,6 @@ def test_a_plan_of_anything_is_a_document_that_no_runner_obeys(drawn: Plan) -> N
         for found in drawn.changes
         if isinstance(found.after, Request)
     ]
-
-
-def test_an_apply_has_every_key_of_its_format() -> None:
-    """The document of an apply, to the letter."""
-    result = Result(OFFERS, Action.CREATE, Done.CREATED, 201, ID)
-    applied = Applied((result,), Verdict.DONE, removal=(attempt(),))
-    document = as_read(applied_json(applied, removal_letters(applied)))
-    assert document == {
-        "format_version": "2.0",
-        "results": [
-            {
-                "address": OFFERS,
-                "action": "create",
-                "outcome": "created",
-                "status": 201,
-                "attempt": ID,
-                "detail": None,
-            }
-        ],
-        "removal_requests": [{"address": OFFERS, "attempt": ID, "text": removal_letters(applied)[0][1]}],
-        "summary": {
-            "created": 1,
-            "rejected": 0,
-            "not_sent": 0,
-            "unknown": 0,
-            "restored": 0,
-            "requested": 0,
-            "skipped": 0,
-        },
-    }
 
 
 def test_a_status_lists_per_address_the_live_attempt_and_those_that_it_supersedes() -> None:

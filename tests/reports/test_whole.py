@@ -49,7 +49,7 @@ from reconciler.reports.document import (
     Paragraph,
     Table,
 )  # fmt: skip
-from reconciler.reports.json import applied_json, parity_json, removals_json, render, status_json
+from reconciler.reports.json import applied_json, parity_json, plan_json, removals_json, render, status_json
 from reconciler.reports.plan import plan_document
 from reconciler.reports.record import history_document, record_document
 from reconciler.reports.status import parity_document, removals_document, status_document
@@ -215,8 +215,8 @@ def shown() -> str:
     """Return all reports, and the JSON of those that scripts rely on; prose in it is an ellipsis."""
     lines = [line for name, document in documents().items() for line in (f"== {name}", *shape(document))]
     for document in (
-        applied_json(applied(), removal_letters(applied())), status_json(status()), parity_json(pairs()),
-        removals_json(removals()),
+        plan_json(PLAN) | {"tool_version": ""}, applied_json(applied(), removal_letters(applied())),
+        status_json(status()), parity_json(pairs()), removals_json(removals()),
     ):  # fmt: skip
         lines += ["== JSON", re.sub('"[^"\n]*"', lambda text: '"…"' if " " in text[0] else text[0], render(document))]
     return "\n".join([*lines, ""])
