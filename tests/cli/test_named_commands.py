@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 OFFERS = "europe/staging/offers"
 OF = {" ".join(path): command for path, command in commands()}
 NAMES = OF.keys()
-PAIRS = {name for name in NAMES if " " in name}
+PAIRS = {path for path, _ in commands() if len(path) == 2}
 GROUPS = {name.partition(" ")[0] for name in NAMES if " " in name}
 
 LIVED = {
@@ -82,11 +82,7 @@ def _commands() -> Iterator[list[str]]:
                 case _:
                     continue
             words = [str(part.value) if isinstance(part, ast.Constant) else "…" for part in parts]
-            if (
-                words[:1] != ["…"]
-                and words[1:]
-                and (in_step or words[0] == "reconciler" or " ".join(words[1:3]) in PAIRS)
-            ):
+            if words[:1] != ["…"] and words[1:] and (in_step or words[0] == "reconciler" or tuple(words[1:3]) in PAIRS):
                 yield words
 
 
