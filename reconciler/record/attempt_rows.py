@@ -1,7 +1,7 @@
-"""The rows of the statements about attempts: outcomes, removals, names, secrets.
+"""The rows for statements about attempts: outcomes, removals, names and secrets.
 
-A statement without attempts applies to all that it is possible for now. One that names attempts applies only to those,
-so it can be pasted twice, late, or by two people.
+A statement without attempts applies to every attempt for which it is currently possible. A statement that names
+attempts applies only to those, so its command can safely be pasted twice, late, or by two people.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 
 
 def selected(record: Record, where: str, attempts: Sequence[str]) -> list[Attempt]:
-    """Return the attempts of an address or a pattern; only those named, if any are.
+    """Return the attempts of an address or a pattern or, if ids are given, only the attempts with these ids.
 
-    Raises SelectionError if the text is neither or matches nothing, and Refused for an attempt that is not there.
+    Raises SelectionError if the text is neither an address nor a pattern, or matches nothing. Raises Refused for an id
+    that is not among the attempts.
     """
     if not is_pattern(where):
         raise SelectionError(Message("bad-address", "expected region/environment/name, or a pattern", where))
@@ -49,12 +50,12 @@ def selected(record: Record, where: str, attempts: Sequence[str]) -> list[Attemp
 
 
 def resolve_step(attempt: Attempt, text: str, outcome: str) -> Step:
-    """Return the step that settles the outcome of an attempt, which it names."""
+    """Return the step that settles the outcome of an attempt; its command names the attempt."""
     return step(text, "reconciler", "state", "resolve", attempt.address, outcome, "--attempt", attempt.id)
 
 
 def unresolved(attempt: Attempt, now: float) -> Message:
-    """Return the message that an attempt must be settled first, with the time from which that is possible."""
+    """Return the message that an attempt must be settled first; it says when this becomes possible."""
     what = f"attempt {attempt.id}: outcome unknown"
     return Message("outcome-unknown", what, attempt.address, settling(attempt, now))
 
@@ -71,7 +72,7 @@ def resolve(statement: Resolve, case: Case, record: Record) -> Draft:
     if refusals:
         raise Refused(*refusals)
     facts: list[AnyFact] = []
-    forced = statement.force and statement.attempts  # of what is not named, only the unknown is settled
+    forced = statement.force and statement.attempts  # attempts that are not named are settled only if they are unknown
     for attempt in attempts:
         if statement.created and (not _exists(attempt) or (forced and attempt.status is Status.GONE)):
             facts.append(
@@ -81,7 +82,7 @@ def resolve(statement: Resolve, case: Case, record: Record) -> Draft:
                     what=(call := what_of(attempt)),
                     note=statement.note,
                     disproves=attempt.confirmations,
-                    beside=_others(attempt, in_force_with(call, record), record),
+                    beside=_distinct(attempt, in_force_with(call, record), record),
                 )
             )
         elif not statement.created and attempt.unresolved:
@@ -91,14 +92,17 @@ def resolve(statement: Resolve, case: Case, record: Record) -> Draft:
     return Draft(tuple(facts), tuple(notices), weakens=bool(facts) and not statement.created)
 
 
-def _others(attempt: Attempt, sharing: Iterable[str], record: Record) -> tuple[str, ...]:
-    """Return those of `sharing` that cannot be what an attempt created: with another URL, or all if it is gone."""
+def _distinct(attempt: Attempt, sharing: Iterable[str], record: Record) -> tuple[str, ...]:
+    """Return the attempts of `sharing` that certainly differ from what this attempt created.
+
+    These are the attempts with another URL or, if this attempt is gone, all of them.
+    """
     is_gone, url = attempt.status is Status.GONE, normal_url(attempt.url)
     return tuple(other for other in sharing if is_gone or normal_url(record.attempts[other].url) != url)
 
 
 def in_force_with(call: What, record: Record) -> tuple[str, ...]:
-    """Return the attempts in force that deliver a route of a create call."""
+    """Return the ids of the attempts in force that deliver a route of a create call."""
     routes, url = record.routes_at(record.service_of(call.base_url)), normal_url(call.template or call.url)
     sharing = (attempt for code in call.codes for attempt in routes.get((code, url), ()))
     return tuple(sorted({attempt.id for attempt in sharing if attempt.in_force}))
@@ -111,7 +115,7 @@ def _recorded_as_removed(attempt: Attempt) -> Message:
 
 
 def _contradicted(statement: Resolve, attempt: Attempt, case: Case) -> Message | None:
-    """Return why a statement about an attempt is refused, None if it is allowed or already recorded."""
+    """Return why a statement about an attempt is refused; None if it is allowed or already recorded."""
     flag = "--created" if statement.created else "--not-created"
     if not attempt.unresolved:
         if _exists(attempt) == statement.created or (statement.created and statement.force and statement.attempts):
@@ -142,7 +146,7 @@ def _contradicted(statement: Resolve, attempt: Attempt, case: Case) -> Message |
 
 
 def what_of(attempt: Attempt) -> What:
-    """Return the complete create call of an attempt, for facts that must make up for a lost intent."""
+    """Return the complete create call of an attempt, for facts that replace a lost intent."""
     return What(
         address=str(attempt.address),
         codes=tuple(sorted({*attempt.codes, *attempt.removed_codes})),
@@ -158,12 +162,12 @@ def what_of(attempt: Attempt) -> What:
 
 
 def _exists(attempt: Attempt) -> bool:
-    """True if it was created, as far as is known; it may have been removed since."""
+    """True if the attempt is known to have been created; it may have been removed since."""
     return bool(attempt.exists or attempt.received or attempt.outcome is Outcome.CREATED)
 
 
 def removal(statement: Removal, case: Case, record: Record) -> Draft:
-    """Return the facts about removals by the operator. Unresolved attempts must be settled first."""
+    """Return the facts about removals by the operator. Raises Refused for attempts that must be settled first."""
     there = selected(record, statement.where, statement.attempts)
     attempts = [attempt for attempt in there if attempt.in_force]
     unknown = [attempt for attempt in there if attempt.unresolved and (statement.attempts or not attempts)]
@@ -210,7 +214,10 @@ def _cancel(statement: CancelRemoval, attempts: list[Attempt], case: Case) -> Dr
 
 
 def _confirm(statement: ConfirmRemoval, attempts: list[Attempt], case: Case) -> Draft:
-    """Return the facts that confirm removals. A live attempt must be named: a second paste must not end another."""
+    """Return the facts that confirm removals.
+
+    A live attempt must be named, so that the same command pasted again cannot end another attempt.
+    """
     facts, weakens, live = [], False, []
     for attempt in attempts:
         codes = attempt.requested_codes
@@ -239,7 +246,7 @@ def _not_requested(attempt: Attempt, named: Sequence[str]) -> Message:
 
 
 def move(statement: Move, case: Case, record: Record) -> Draft:
-    """Return the fact that renames all attempts of an address."""
+    """Return the fact that moves all attempts of an address to another address."""
     for text in (statement.source, statement.to):
         if not ADDRESS.fullmatch(text):
             raise SelectionError(Message("bad-address", "expected an address region/environment/name", text))

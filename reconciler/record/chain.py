@@ -1,8 +1,8 @@
-"""The record as bytes: one line of JSON for each fact, each line holding a hash over itself and the one before it.
+"""Converts facts to lines of JSON and back. Each line holds a hash of its content and of the previous line.
 
-A line is `{"seq":N,…the fact…,"prev":"…","hash":"…"}`. `seq` counts from 1; `prev` is the hash of the line before,
-zeros in the first; `hash` is the SHA-256, in hex, of the bytes of the line before `,"hash":`. All of it is checked as
-bytes, so every bit of a line counts. What follows the last newline is a torn write, and is left out.
+A line is `{"seq":N,…the fact…,"prev":"…","hash":"…"}`. `seq` counts from 1. `prev` is the hash of the previous line,
+zeros in the first line. `hash` is the hex SHA-256 of the line's bytes before `,"hash":`. The check compares bytes, so a
+change of any bit is detected. Bytes after the last newline are an interrupted write and are ignored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 START = "0" * 64
-"""The hash before the first line."""
+"""The `prev` of the first line."""
 _HASH_LENGTH = len(',"hash":""}') + 64
 _TAIL_LENGTH = len(',"prev":""') + 64 + _HASH_LENGTH
 _CONFLICT_MARKERS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
@@ -31,27 +31,27 @@ _UNREADABLE = {
     for span in ((0x7F, 0xA0), (0x200B, 0x2010), (0x2028, 0x202F), (0x2060, 0x2070), (0xFEFF, 0xFF00))
     for code in range(*span)
 }
-"""Characters that JSON allows and a terminal or a diff does not show."""
+"""Characters that JSON allows but that a terminal or a diff does not show."""
 _encode = Encoder().encode
 _decoder: Decoder[AnyFact] = Decoder(AnyFact)
 
 
 class Line(Struct, frozen=True, gc=False):
-    """One fact with the hash of its line."""
+    """A fact with the hash of its line."""
 
     fact: AnyFact
     hash: str
 
     @property
     def id(self) -> str:
-        """The id of the fact: the hash of the line in which it was first appended."""
+        """Return the id of the fact: the hash of the line in which it was first appended."""
         return self.fact.origin or self.hash
 
 
 def parse(data: bytes, where: str) -> tuple[Line, ...]:
-    """Return the lines of a record; `where` is its place, for messages.
+    """Return the lines of a record; messages use `where` as its place.
 
-    Raises RecordDamaged with the first line that breaks the chain, also if the data has no complete line.
+    Raises RecordDamaged for the first line that breaks the chain, and for data without a complete line.
     """
     end = data.rfind(b"\n") + 1
     if not end:
@@ -66,12 +66,12 @@ def parse(data: bytes, where: str) -> tuple[Line, ...]:
 
 
 def is_record(data: bytes) -> bool:
-    """True if `data` starts like a record, damaged or not."""
+    """True if `data` begins like a record, damaged or not."""
     return data.startswith((b'{"seq":', *_CONFLICT_MARKERS))
 
 
 def link(head: str | None, seq: int, facts: Sequence[AnyFact]) -> tuple[bytes, tuple[Line, ...]]:
-    """Return `facts` as bytes to append after the `seq`-th line, whose hash is `head`, and as lines.
+    """Return `facts` as bytes to append and as lines. `head` is the hash of the last line, and `seq` is its number.
 
     For a new record, `head` is None and `seq` is 0.
     """
@@ -86,24 +86,24 @@ def link(head: str | None, seq: int, facts: Sequence[AnyFact]) -> tuple[bytes, t
 
 
 def head_of(last_line: bytes) -> str | None:
-    """Return the hash of a line (given without its newline); None if it was edited or is not from a record."""
+    """Return the hash of a line (given without its newline); None if it was edited or does not belong to a record."""
     digest = sha256(last_line[:-_HASH_LENGTH]).hexdigest()
     return digest if last_line[-_HASH_LENGTH:] == f',"hash":"{digest}"}}'.encode() else None
 
 
 def last_head(data: bytes) -> str | None:
-    """Return the hash of the last complete line, None if there is none or it was edited."""
+    """Return the hash of the last complete line; None if there is no such line or it was edited."""
     end = data.rfind(b"\n")
     return head_of(data[data.rfind(b"\n", 0, end) + 1 : end]) if end > 0 else None
 
 
 def complete(data: bytes) -> bytes:
-    """Return `data` without a torn write at its end."""
+    """Return `data` without an incomplete last line."""
     return data[: data.rfind(b"\n") + 1]
 
 
 def _checked(data: bytes, end: int, where: str) -> Iterator[Line]:
-    """Yield the lines before `end`, each checked against the one before it."""
+    """Yield the lines before `end`; each is checked against the previous one."""
     previous, start, number, at, base_url = START, 0, 0, "", ""
     by: Mapping[str, str] = {}
     while start < end:
@@ -120,7 +120,7 @@ def _checked(data: bytes, end: int, where: str) -> Iterator[Line]:
             what = f"line {number} cannot be read: {problem} (written by a newer version?)"
             newer = Step("use the version of reconciler that wrote it")
             raise RecordDamaged(Message("record-unreadable", what, f"{where}:{number}", (newer,))) from None
-        if fact.by == by:  # kept once, with the next two: many lines in a row are of one person or run
+        if fact.by == by:  # one object for equal values: consecutive lines are often from one person or run
             force_setattr(fact, "by", by)
         if fact.at == at:
             force_setattr(fact, "at", at)
@@ -138,7 +138,7 @@ def _damage(what: str, where: str) -> Message:
 
 
 def _trouble(line: bytes, number: int) -> str:
-    """Return the defect of a line that breaks the chain, as the end of a sentence."""
+    """Return why a line breaks the chain, as the end of a sentence."""
     if line.startswith(_CONFLICT_MARKERS):
         return "is a git conflict marker: git cannot merge two copies of a record"
     if line.endswith(b"\r"):
@@ -153,12 +153,12 @@ def _trouble(line: bytes, number: int) -> str:
 
 
 def missing(contained: Collection[str], lines: Iterable[Line], at: str, by: Mapping[str, str]) -> list[AnyFact]:
-    """Return the facts of `lines` to append to a record that contains these hashes.
+    """Return the facts of `lines` that a record with the hashes `contained` lacks, ready to append.
 
-    Each keeps its time, its author and, as `origin`, its id; so merging is commutative, associative and idempotent in
-    the fold. A head that a loss names is none of these hashes: what it stands for may still be found. Where lines of
-    the other history were merged there themselves, a last fact names their hashes: a head of that history is contained
-    here from now on, whichever it was. Empty if nothing is missing.
+    Each fact keeps its time and its author, and its id becomes its `origin`; so merging is commutative, associative and
+    idempotent in the fold. A head that a loss names is not in `contained`: its facts may still be found here. If lines
+    of the other history were merged into it, a final fact names their hashes, so that this record contains every head
+    of that history. Returns nothing if no fact is missing.
     """
     known = set(contained)
     facts: list[AnyFact] = []

@@ -21,7 +21,7 @@ _LOSSES = {
 
 
 def describe(fact: AnyFact) -> str:  # noqa: C901, PLR0911, PLR0912 - one case for each kind of fact
-    """Return a fact in words, without its subject, time and person."""
+    """Return a description of a fact, without its subject, time and author."""
     match fact:
         case facts.Begun():
             return f"record {fact.record} begins"
@@ -64,7 +64,7 @@ def describe(fact: AnyFact) -> str:  # noqa: C901, PLR0911, PLR0912 - one case f
 
 
 def subjects(fact: AnyFact, record: Record) -> tuple[str, ...]:
-    """Return the subjects of a fact: addresses (the current and the former one) or a target; none for the record."""
+    """Return the subjects of a fact: addresses (current and former) or a target; empty for the record as a whole."""
     match fact:
         case facts.Rebound():
             return (fact.target,)

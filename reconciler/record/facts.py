@@ -1,6 +1,6 @@
-"""The kinds of entries. Each is a fact about attempts or about the record itself, and never changes another fact.
+"""The kinds of entries. An entry is a fact about attempts or about the record itself; it never changes another fact.
 
-A fact's id is the hash of the line in which it was first appended; facts that revoke other facts name their ids.
+The id of a fact is the hash of the line in which it was first appended. A fact that revokes another one names its id.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ Scalar = str | int | float | bool
 
 
 class What(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
-    """The create call of an attempt, or an imported subscription in the form of a call.
+    """The create call of an attempt. An imported subscription is described in the same form.
 
-    `codes` are sorted. `url` is the URL as sent; `template` the same before `{attempt}` was filled in, "" if the two
-    are equal. `base_url` is the service's, `account` a hash of the client id, "" if none was used. `send_by` is until
-    when the call may be sent, `settled_by` when it can no longer be in flight (epoch seconds; 0 for an import).
-    `supersedes` are the unknown attempts in place of which a retry sends this one.
+    - `codes` are sorted.
+    - `url` is the URL as sent; `template` is the URL before `{attempt}` was filled in, "" if both are equal.
+    - `base_url` identifies the service; `account` is a hash of the client id, "" if no client id was used.
+    - `send_by` is the deadline for sending the call, and `settled_by` is when it can no longer be in flight, both in
+      epoch seconds (0 for an import).
+    - `supersedes` lists the unknown attempts that this call retries.
     """
 
     address: str
@@ -39,9 +41,9 @@ class What(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defau
 class Fact(
     Struct, frozen=True, gc=False, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="kind"
 ):
-    """A fact. `at` is when it was first appended (UTC, ISO 8601 with a Z), `by` is who appended it.
+    """A fact. `at` is when it was first appended (UTC, ISO 8601 with a Z), and `by` describes who appended it.
 
-    `origin` is the id of a fact that a merge brought here from another history, "" for one that was appended here.
+    `origin` is the fact's id in another history if a merge brought it here, otherwise "".
     """
 
     at: str
@@ -50,23 +52,23 @@ class Fact(
 
 
 class OfAttempt(Fact, frozen=True):
-    """A fact about one attempt; the others are about the record, or name several."""
+    """A fact about one attempt. Other facts are about the record or about several attempts."""
 
     attempt: str
 
 
 class Begun(Fact, frozen=True, tag="begun"):
-    """A record begins: always the first line. `record` is its id."""
+    """A record begins; this is always its first line. `record` is its id."""
 
     record: str
 
 
 class LossOpened(Fact, frozen=True, tag="loss"):
-    """The tail of the record may be gone: nothing is created until a person has recorded what exists.
+    """The end of the record may be lost: nothing is created until a person has recorded what exists.
 
-    `loss` is the loss's own id; `heads` are the missing ones, which count as contained from now on. A record
-    begins with one (`begun`), a person accepts one (`accepted`), and `state copy` opens one at the place it copies to
-    (`copy`), which only that copy ends; `of` is then the place copied from.
+    `loss` is the id of the loss. `heads` are the missing heads, which count as contained from now on. `cause` is
+    `begun` for the loss that a new record begins with, `accepted` for a loss that a person accepted, and `copy` for a
+    loss at the destination of `state copy`, which only that copy ends; `of` is then the place that was copied.
     """
 
     loss: str
@@ -76,16 +78,18 @@ class LossOpened(Fact, frozen=True, tag="loss"):
 
 
 class Completed(Fact, frozen=True, tag="completed"):
-    """These losses are over: the record has exactly what exists, and no other record is in use."""
+    """These losses are over: the record has everything that exists, and no other record is in use."""
 
     losses: tuple[str, ...]
 
 
 class Closed(Fact, frozen=True, tag="closed"):
-    """The record continues at another place. A merged one means nothing, and a later loss opens the record again.
+    """The record continues at another place.
 
-    `loss` is the one that the copy opened there. It tells that record from another at a place of this name, since a
-    file of another machine may have it too.
+    The fact has no effect if it was merged, and a later loss reopens the record.
+
+    `loss` is the id of the loss that the copy opened there. The id identifies that record even if a file on another
+    machine has the same place name.
     """
 
     to: str
@@ -93,13 +97,13 @@ class Closed(Fact, frozen=True, tag="closed"):
 
 
 class Joined(Fact, frozen=True, tag="joined"):
-    """A merge: the record contains these heads of the other history, besides the origins of its lines."""
+    """Records a merge: the record contains these heads of the other history, besides the origins of its lines."""
 
     heads: tuple[str, ...]
 
 
 class Rebound(Fact, frozen=True, tag="rebound"):
-    """Someone says that this service (or account) is the same as the one that a target was bound to."""
+    """A person declares that this service (or account) is the same as the one that the target was bound to."""
 
     target: str
     base_url: str
@@ -107,17 +111,17 @@ class Rebound(Fact, frozen=True, tag="rebound"):
 
 
 class Intended(OfAttempt, frozen=True, tag="intended"):
-    """A create call is about to be sent. Durable before the call leaves."""
+    """A create call is about to be sent. The fact is durable before the call is sent."""
 
     what: What
     run: str = ""
 
 
 class Answered(OfAttempt, frozen=True, tag="answered"):
-    """The outcome of a create call. It repeats the intent, which a record may have lost.
+    """The outcome of a create call. `what` repeats the call, in case the record has lost the intent.
 
-    `status`, `date` and `detail` as in `Answer`. `fields` are those of the response that are safe in the clear.
-    `response` is the response sealed to the recipients, or the name of the private file that it is kept in.
+    `status`, `date` and `detail` are as in `Answer`. `fields` are the response fields that may be stored unencrypted.
+    `response` is the response encrypted to the recipients, or the name of the private file that holds it.
     """
 
     what: What
@@ -130,10 +134,10 @@ class Answered(OfAttempt, frozen=True, tag="answered"):
 
 
 class Exists(OfAttempt, frozen=True, tag="exists"):
-    """Someone says that an attempt was created: an import, or an unknown outcome resolved as created.
+    """A person declares that an attempt was created: by an import, or by resolving an unknown outcome.
 
-    `disproves` are the ids of confirmed removals that were wrong, since it exists. `beside` are other attempts that
-    share routes with it and also exist.
+    `disproves` are the ids of confirmed removals that this declaration refutes. `beside` are other attempts that share
+    routes with this one and exist too.
     """
 
     what: What
@@ -143,13 +147,16 @@ class Exists(OfAttempt, frozen=True, tag="exists"):
 
 
 class Absent(OfAttempt, frozen=True, tag="absent"):
-    """Someone says that an attempt was not created."""
+    """A person declares that an attempt was not created."""
 
     note: str = ""
 
 
 class RemovalRequested(OfAttempt, frozen=True, tag="removal_requested"):
-    """The operator is to remove these codes of an attempt. `by_plan`: a plan may take it back (`restore`)."""
+    """The operator is asked to remove these codes of an attempt.
+
+    If `by_plan` is true, a plan may `restore` the attempt.
+    """
 
     codes: tuple[str, ...]
     reason: str = ""
@@ -157,19 +164,22 @@ class RemovalRequested(OfAttempt, frozen=True, tag="removal_requested"):
 
 
 class RemovalCancelled(OfAttempt, frozen=True, tag="removal_cancelled"):
-    """The requests with these ids are withdrawn: their subscriptions stay."""
+    """The removal requests with these ids are withdrawn: the subscriptions stay."""
 
     requests: tuple[str, ...]
 
 
 class RemovalConfirmed(OfAttempt, frozen=True, tag="removal_confirmed"):
-    """Someone says that the operator has removed these codes of an attempt."""
+    """A person declares that the operator has removed these codes of an attempt."""
 
     codes: tuple[str, ...]
 
 
 class Renamed(Fact, frozen=True, tag="renamed"):
-    """These attempts belong to another address from now on. `replaces` are the renames that this one supersedes."""
+    """These attempts now belong to another address.
+
+    `replaces` are the ids of earlier renames that this one supersedes.
+    """
 
     attempts: tuple[str, ...]
     to: str
@@ -177,13 +187,13 @@ class Renamed(Fact, frozen=True, tag="renamed"):
 
 
 class SecretSet(OfAttempt, frozen=True, tag="secret_set"):
-    """The subscription secret of an attempt, set by hand: sealed, or the name of a private file."""
+    """The secret of an attempt's subscription, set by hand: encrypted, or the name of a private file."""
 
     secret: str
 
 
 class Received(Fact, frozen=True, tag="received"):
-    """Notifications of a code from a service were received at a URL, the first and the last at these times."""
+    """Notifications of a code from a service arrived at a URL; `first` and `last` are the times."""
 
     base_url: str
     url: str

@@ -1,8 +1,8 @@
-"""The fold: computes the state of a record from its facts, whatever the order in which histories were merged.
+"""Computes the state of a record from its facts; the order in which histories were merged does not matter.
 
-Facts are grouped by attempt, and each attempt's state follows from its group. `created` has precedence over `not
-created`, and a notification at an attempt's own URL proves that it exists. A confirmed removal ends the codes that it
-names, unless one of them arrives at the attempt's own URL later, or a person disproves the removal.
+Facts are grouped by attempt, and each attempt's state follows from its group. `created` takes precedence over `not
+created`, and a notification at an attempt's own URL proves that the attempt exists. A confirmed removal ends the codes
+that it names, unless one of them later arrives at the attempt's own URL or a person disproves the removal.
 """
 
 from __future__ import annotations
@@ -46,14 +46,17 @@ if TYPE_CHECKING:
     from reconciler.record.facts import Fact, FactOfRecord, Scalar, What
 
 LATE_DELIVERY = timedelta(seconds=45)
-"""How long after its removal a subscription may still deliver: three retries, 15 s apart (service description, 8)."""
+"""How long a subscription may still deliver after its removal: three retries, 15 s apart (service description, 8)."""
 
 _STRENGTH = {Outcome.UNKNOWN: 0, Outcome.NOT_SENT: 1, Outcome.REJECTED: 2, Outcome.CREATED: 3}
 _UNANSWERED: tuple[None, None, None, None, Mapping[str, Scalar]] = (None, None, None, None, {})
 
 
 class _Group(Struct, gc=False):
-    """The facts of one attempt by kind, by id if later facts may name them; also its first fact and its last time."""
+    """The facts of one attempt by kind; facts that later facts may name are keyed by id.
+
+    `first` is the earliest fact, and `at` is the latest time.
+    """
 
     first: Fact
     at: str
@@ -90,7 +93,7 @@ class _Group(Struct, gc=False):
 
 
 class _Parts(Struct):
-    """The facts of a record by kind, in their order; facts about an attempt by attempt, with their lines."""
+    """The facts of a record by kind and in order. Facts about an attempt are grouped by attempt, with their lines."""
 
     record: str = ""
     groups: dict[str, list[Line]] = field(default_factory=dict)
@@ -105,7 +108,7 @@ class _Parts(Struct):
     closed: Closed | None = None
 
     def add(self, fact: FactOfRecord, fact_id: str) -> None:
-        """Add a fact that is not about one attempt."""
+        """Add a fact that is not about a single attempt."""
         match fact:
             case Begun():
                 self.record = self.record or fact.record
@@ -136,7 +139,7 @@ class _Parts(Struct):
 
 
 def fold(lines: Sequence[Line]) -> Record:
-    """Return the record that these lines describe. `chain.parse` ensures that the first line begins it."""
+    """Return the record that these lines describe. The first line begins the record, as `chain.parse` has checked."""
     parts = _Parts()
     groups, contained = parts.groups, parts.contained
     for line in lines:
@@ -150,7 +153,7 @@ def fold(lines: Sequence[Line]) -> Record:
             groups[fact.attempt] = [line]
         else:
             group.append(line)
-    whats = {attempt: what for attempt, group in groups.items() if (what := _what(group))}
+    whats = {attempt: what for attempt, group in groups.items() if (what := _call_of(group))}
     base_urls, accounts, services = bindings(whats.values(), parts.rebounds)
     return Record(
         id=parts.record,
@@ -169,8 +172,8 @@ def fold(lines: Sequence[Line]) -> Record:
     )
 
 
-def _what(group: Iterable[Line]) -> What | None:
-    """Return the create call of an attempt, None if no fact has it."""
+def _call_of(group: Iterable[Line]) -> What | None:
+    """Return the create call of an attempt; None if no fact has it."""
     what = None
     for line in group:
         match line.fact:
@@ -197,7 +200,7 @@ def _attempts(
     renamed: Mapping[str, list[tuple[bool, str, str]]],
     last_received: Mapping[str, Mapping[str, str]],
 ) -> dict[str, Attempt]:
-    """Return the attempts by id, oldest first. Empties `groups` meanwhile, to save memory."""
+    """Return the attempts by id, oldest first. Empties `groups` on the way to save memory."""
     successors: dict[str, list[str]] = {}
     retries: list[str] = []
     attempts: dict[str, Attempt] = {}
@@ -220,7 +223,7 @@ def _attempts(
 
 
 def _stands(attempt: str, successors: Mapping[str, Sequence[str]], attempts: Mapping[str, Attempt]) -> bool:
-    """True if an attempt, or one that directly or indirectly replaced it, exists or may exist."""
+    """True if an attempt, or a direct or indirect retry of it, exists or may exist."""
     waiting, seen = [attempt], set[str]()
     while waiting:
         found = waiting.pop()
@@ -233,7 +236,10 @@ def _stands(attempt: str, successors: Mapping[str, Sequence[str]], attempts: Map
 
 
 def _generations(what: What, whats: Mapping[str, What]) -> list[tuple[str, ...]]:
-    """Return the generations of attempts that led to a retry, latest first; stop at a loop in a bad file."""
+    """Return the generations of attempts that led to a retry, latest first.
+
+    Stops at a cycle, which a bad file may have.
+    """
     generations: list[tuple[str, ...]] = []
     earlier, seen = what.supersedes, set[str]()
     while earlier and not seen.issuperset(earlier):
@@ -283,7 +289,7 @@ def _decide(
         more["responses"] = tuple(dict.fromkeys(fact.response for fact in group.answers if fact.response))
     if group.secrets:
         more["secrets"] = tuple(dict.fromkeys(secret for _, secret in sorted(group.secrets)))
-    return Attempt(  # by position: of a long record this takes as long as everything else, and with keywords six times
+    return Attempt(  # positional arguments: with keywords, this call takes six times as long in a long record
         attempt,
         Address(current[0][0] if current else what.address),
         codes,
@@ -304,11 +310,10 @@ def _decide(
 
 
 def _removal(group: _Group, what: What, heard: Mapping[str, str]) -> tuple[set[str], tuple[str, ...], dict[str, Any]]:
-    """Return the codes with a requested removal, the codes delivered, and the attempt's fields about removals.
+    """Return the codes with a requested removal, the delivered codes, and the attempt's fields about removals.
 
-    A confirmation ends the codes that it names and earlier requests for them. A later notification of one of them, or
-    of a code that is not the attempt's, disproves it; those of other codes are judged by the confirmations that name
-    them.
+    A confirmation ends the codes that it names and the earlier requests for them. It is disproved by a later
+    notification of one of these codes, or of a code that the attempt does not have.
     """
     if not (group.requests or group.confirmed or group.cancels):
         return set(), what.codes, {}
@@ -367,21 +372,21 @@ def _status(
 
 
 def _rank(fact: Answered) -> tuple[int, str, str, str, int, str]:
-    """Return the sort key for answers of one attempt: CREATED is final, and UNKNOWN adds nothing."""
+    """Return the sort key for the answers of one attempt: CREATED is final, and UNKNOWN adds nothing."""
     text = fact.response or "", fact.detail or ""
     return _STRENGTH[fact.outcome], fact.at, *text, fact.status or 0, fact.date or ""
 
 
 def _earliest(fact: Fact) -> tuple[str, list[tuple[str, str]]]:
-    """Return the sort key of a fact: its time, then its author, so that the order of reading never matters."""
+    """Return the sort key of a fact: its time, then its author, so that the reading order does not matter."""
     return fact.at, sorted(fact.by.items())
 
 
 def repeated_until(at: str) -> str:
-    """Return the time after which a delivery can no longer be a retry of one from before `at`."""
+    """Return the time after which a delivery can no longer be a retry of a delivery before `at`."""
     try:
         late = datetime.fromisoformat(at) + LATE_DELIVERY
-    except (ValueError, OverflowError):  # a record may say anything
+    except (ValueError, OverflowError):  # a record may contain any text
         return at
     return late.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 

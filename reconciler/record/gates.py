@@ -1,9 +1,9 @@
-"""The first two gates before a create, decided from the record and the heads remembered elsewhere.
+"""The first two gates before a create, decided from the record and from the heads remembered elsewhere.
 
-Gate 1: this is the current record. It is not closed, is the one that `record:` names, contains every head that this
-machine last saw of any record of these services, contains the head in the store's second place, and, if it is a file,
-was begun or accepted on this machine. Gate 2: no loss is open. (Gates 3 and 4, about a target and about an address, are
-in `planning`.)
+Gate 1 is open if this is the current record: it is not closed, has the id that `record:` names, and contains every head
+that this machine last saw of any record of these services, and the head in the store's second place. A record in a file
+must also have been begun or accepted on this machine. Gate 2 is open if no loss is open. Gates 3 and 4, about a target
+and about an address, are in `planning`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Note(Struct, frozen=True, forbid_unknown_fields=True):
-    """A machine's memory of a record: its id, the services it is about, its place, and its last line."""
+    """A machine's memory of a record: its id, its services, its place, its number of entries, and its head."""
 
     record: str
     services: tuple[str, ...]
@@ -35,7 +35,7 @@ class Note(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Obstacle(StrEnum):
-    """A reason why no create is sent at any address; all but LOSS_OPEN close the first gate."""
+    """A reason why nothing is created at any address. All but LOSS_OPEN close the first gate."""
 
     OTHER_RECORD = "other-record"
     CLOSED = "record-closed"
@@ -48,7 +48,7 @@ class Obstacle(StrEnum):
 class Standing(Struct, frozen=True):
     """The result of comparing a record with the remembered heads.
 
-    `missing` are the remembered heads, also of the second place, that the record does not contain, sorted.
+    `missing` are the remembered heads that the record lacks, sorted; they include the head in the second place.
     `elsewhere` are the other places at which this machine saw some of them.
     """
 
@@ -73,8 +73,8 @@ def stand(
 ) -> Standing:
     """Return the result of comparing `record` at `place` with the remembered heads.
 
-    `notes` are all notes of this machine that concern it (`concerning`), `second` is as in `Stored`, and `expected` is
-    the id that `record:` names, "" if it is not to be looked at.
+    `notes` are this machine's notes that concern the record (see `concerning`). `second` is as in `Stored`. `expected`
+    is the id that `record:` names, "" to skip that check.
     """
     notes = tuple(notes)
     heads = [note.head for note in notes] + ([second] if second else [])
@@ -107,7 +107,7 @@ def is_of(note: Note, record: Record, place: str) -> bool:
 def bindings(
     whats: Iterable[What], rebounds: Sequence[Rebound]
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, frozenset[str]], dict[str, str]]:
-    """Return the base URLs and the accounts of each target, and which services are the same."""
+    """Return the base URLs and the accounts of each target, and a map of equivalent services."""
     urls: dict[str, set[str]] = {}
     accounts: dict[str, set[str]] = {}
     for target, base_url, account in {(what.address.rpartition("/")[0], what.base_url, what.account) for what in whats}:
@@ -126,7 +126,7 @@ def bindings(
 
 
 def _same_services(rebounds: Iterable[Rebound], urls: Mapping[str, set[str]]) -> dict[str, str]:
-    """Return, for each service key, the least key of the services that a person has declared the same."""
+    """Return, for each service key, the least key of all services that a person has declared the same."""
     classes: dict[str, set[str]] = {}
     for fact in rebounds:
         united = {service_key(url) for url in urls[fact.target]}
@@ -143,8 +143,8 @@ LOST_FOR_GOOD = Step("if it is lost for good, run", ("reconciler", "state", "acc
 def obstacle_messages(record: Record, standing: Standing, expected: str = "") -> tuple[Message, ...]:
     """Return a message for each obstacle of a record; `expected` is the id that `record:` in `config/` names.
 
-    While the first gate is closed, only statements that open it are named: others would be refused. For a record that
-    continues elsewhere, that is the only message.
+    While the first gate is closed, the messages name only statements that can open it, as all others would be refused.
+    If the record continues elsewhere, no other obstacle is reported except a different record id.
     """
     closed = Obstacle.CLOSED in standing.obstacles
     said = (Obstacle.OTHER_RECORD, Obstacle.CLOSED) if closed else tuple(Obstacle)
@@ -197,7 +197,7 @@ def _message(obstacle: Obstacle, record: Record, standing: Standing, expected: s
 
 
 def settling(attempt: Attempt, now: float = 0.0) -> tuple[Step, ...]:
-    """Return the ways to settle an unknown outcome, with the earliest time if that is after `now`."""
+    """Return the steps that settle an unknown outcome; they name the earliest time if it is after `now`."""
     after = "" if attempt.settled(now) else f"after {stamp(attempt.settled_by)}, "
     resolve = ("reconciler", "state", "resolve", attempt.address)
     return (
@@ -217,5 +217,5 @@ def removal_command(verb: str, attempt: Attempt, codes: Collection[str]) -> tupl
 
 
 def loss_options(record: Record) -> tuple[str, ...]:
-    """Return the options that name the open losses: a command pasted late must not end a later loss."""
+    """Return the options that name the open losses, so that a command pasted late cannot end a later loss."""
     return tuple(word for loss in record.open_losses for word in ("--loss", loss.id))

@@ -1,4 +1,4 @@
-"""The row of `import`: records subscriptions that were created by other means."""
+"""The row for `import`: records subscriptions that were created by other means."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ _ID = re.compile(r"[0-9a-f]{32}")
 
 
 class _Wanted(Struct, frozen=True):
-    """A subscription to record. `template` has the `{attempt}` that `attempt` fills; `url` is the URL as sent."""
+    """A subscription to record.
+
+    `template` may contain `{attempt}`, which `attempt` fills in; `url` is the URL as sent.
+    """
 
     address: Address
     codes: tuple[str, ...]
@@ -34,9 +37,9 @@ class _Wanted(Struct, frozen=True):
 
 
 def import_(statement: Import, case: Case, record: Record) -> Draft:
-    """Return facts for the subscriptions not recorded yet, and messages about those that cannot be imported.
+    """Return facts for the subscriptions not yet recorded, and messages about those that cannot be imported.
 
-    Raises Refused if none can. An import that names an id is only about that attempt, which must be new.
+    Raises Refused if none can be imported. An import with an id is about that attempt only, which must be new.
     """
     facts, notices = [], []
     selected = _wanted(statement, case, record)
@@ -93,9 +96,9 @@ def _wanted(statement: Import, case: Case, record: Record) -> list[_Wanted]:
 def _located(
     statement: Import, case: Case, record: Record, address: Address, codes: tuple[str, ...], template: str
 ) -> _Wanted:
-    """Return the subscription to record, with service and id. Raises Refused if the service is a different one.
+    """Return the subscription to record, with its service and id. Raises Refused if the service is a different one.
 
-    An id in the URL takes the place of `{attempt}`, also in a URL that `config/` no longer has.
+    If the URL holds an id in place of `{attempt}`, that id is used, even if `config/` no longer has the URL.
     """
     target, bound = case.desired.targets.get(address.target), record.base_urls.get(address.target, ())
     base_url = target.base_url if target else next(iter(bound), "")
@@ -119,7 +122,7 @@ def _located(
 
 
 def _unrecorded(wanted: _Wanted, statement: Import, record: Record) -> tuple[tuple[str, ...], Message | None]:
-    """Return the codes that are not recorded, and a message if some or all of them cannot be imported."""
+    """Return the codes that are not yet recorded, and a message if some or all of them cannot be imported."""
     known = record.attempts.get(wanted.attempt) or _gone_from(wanted, record)
     if known is not None and not known.in_force:
         return (), _recorded_as_gone(known)
@@ -152,14 +155,17 @@ def _unrecorded(wanted: _Wanted, statement: Import, record: Record) -> tuple[tup
 
 
 def _gone_from(wanted: _Wanted, record: Record) -> Attempt | None:
-    """Return the attempt whose own URL is meant, if no id is named and it is taken for gone."""
+    """Return the attempt that is recorded as gone and has this URL of its own, if the statement names no id."""
     url = "" if wanted.attempt else normal_url(wanted.url)
     gone = (attempt for attempt in record.attempts.values() if attempt.own_url and attempt.status is Status.GONE)
     return next((attempt for attempt in gone if normal_url(attempt.url) == url), None)
 
 
 def _holders(wanted: _Wanted, record: Record) -> dict[str, Attempt]:
-    """Return, by code, an attempt at the same service and URL: the URL as sent if an id is known, else the template."""
+    """Return, for each code, an attempt at the same service and URL.
+
+    If an id is known, the URL as sent is compared, otherwise the template.
+    """
     is_exact = bool(wanted.attempt) or not has_attempt(wanted.template)
     url, service = normal_url(wanted.url), record.service_of(wanted.base_url)
     return {
@@ -173,7 +179,7 @@ def _holders(wanted: _Wanted, record: Record) -> dict[str, Attempt]:
 
 
 def _if_another_exists(wanted: _Wanted, statement: Import, case: Case, record: Record) -> Message:
-    """Return how to record an additional subscription: one recorded as removed, or an unknown one."""
+    """Return the message about how to record another subscription, or an attempt recorded as removed."""
     codes = [word for code in statement.codes for word in ("--code", code)]
     new_id = "ID" if has_attempt(wanted.template) else case.new_id()
     url = ("--url", statement.url) if statement.url else ()
@@ -196,7 +202,7 @@ def _recorded_elsewhere(attempt: Attempt, wanted: _Wanted) -> Message:
 
 
 def _recorded_as_gone(attempt: Attempt) -> Message:
-    """Return how to record that an attempt exists which the record has as not in force."""
+    """Return the message about how to record that an attempt exists although the record says it is not in force."""
     exists = resolve_step(attempt, "if it exists, run", "--created")
     if not attempt.unresolved:
         exists = step(exists.text, *exists.command, "--force")

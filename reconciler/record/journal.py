@@ -1,8 +1,8 @@
-"""The record at its place: reads it, compares it with the remembered heads, and appends to it.
+"""Reads the record from its store, compares it with the remembered heads, and appends to it.
 
-Every command reads and writes the record through a `Journal`. It notes each head on this machine, provided that the
-record contains the head noted before: a record that lacks known entries stays refused, whatever is appended to it,
-until a person accepts the loss.
+Every command uses the record through a `Journal`. The journal notes each head on this machine if the record contains
+the head noted before. If a record lacks known entries, it stays refused, even after further appends, until a person
+accepts the loss.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class Reading(Struct, frozen=True):
     """The record as it was read, and the result of comparing it with the remembered heads.
 
-    `second` is as in `Stored`; `torn` counts the bytes of a torn write.
+    `second` is as in `Stored`. `torn` is the number of bytes of an interrupted write.
     """
 
     record: Record
@@ -40,11 +40,11 @@ class Reading(Struct, frozen=True):
 
 
 class Journal:
-    """One place with the record in it.
+    """A place with the record in it.
 
     `services` are the keys of the services that `config/` declares: notes about any record of them concern this one.
-    `expected` is the id that `record:` names, "" to ignore it. `begins_here`: a person may begin a record here; not in
-    CI, where nobody can know what exists.
+    `expected` is the id that `record:` names, "" to skip that check. `begins_here` is true if a person may begin a
+    record here; it is false in CI, where nobody can know what exists.
     """
 
     def __init__(
@@ -64,33 +64,33 @@ class Journal:
         self._begins_here = begins_here
 
     def remembered(self, record: str = "") -> tuple[Note, ...]:
-        """Return the notes of this machine that concern the place, its services, or the record with this id."""
+        """Return this machine's notes that concern the place, its services, or the record with this id."""
         return concerning(self.notes.all(), record, self._services, self.place)
 
     def read(self) -> Reading:
-        """Read the record afresh, and note its head. Raises RecordMissing, RecordDamaged and StoreUnavailable."""
+        """Read the record and note its head. Raises RecordMissing, RecordDamaged and StoreUnavailable."""
         reading = self.look()
         if reading is None:
             raise RecordMissing(self._missing())
         return reading
 
     def look(self) -> Reading | None:
-        """Read the record afresh as `read` does, but return None if there certainly is none."""
-        notes = self.notes.all()  # before the record: another process may append to it, and note that, meanwhile
+        """Read the record like `read`, but return None if there certainly is no record."""
+        notes = self.notes.all()  # read before the record: another process may append and note a later head meanwhile
         stored = self.store.read()
         if stored.data is None:
             return None
         lines, second = chain.parse(stored.data, self.place), stored.second
         torn = len(stored.data) - stored.data.rfind(b"\n") - 1
-        del stored  # its bytes are as many as what comes of them
+        del stored  # free the bytes: they are as large as the parsed facts
         reading = self._judged(fold(lines), lines, second, notes, torn)
         self._note(reading, notes)
         return reading
 
     def append(self, reading: Reading, facts: Sequence[AnyFact], note: str) -> Reading:
-        """Append facts to the record as it was read, and return it with them.
+        """Append facts to the record and return a reading that includes them.
 
-        Raises RecordClosed, HeadMoved and StoreUnavailable. The store's second place moves along only if the first gate
+        Raises RecordClosed, HeadMoved and StoreUnavailable. The store's second place is updated only if the first gate
         is open.
         """
         refuse_closed(reading.record, self.place)
@@ -106,7 +106,7 @@ class Journal:
     def accept(self, reading: Reading | None, facts: Sequence[AnyFact], note: str) -> Reading:
         """Append facts that account for missing heads: the beginning of a record, or a loss that names the heads.
 
-        Unlike `append` it overwrites the second place and the note of this machine.
+        Unlike `append`, this overwrites the second place and this machine's note.
         """
         head, former_lines = (reading.record.head, reading.lines) if reading else (None, ())
         data, new = chain.link(head, len(former_lines), facts)
@@ -122,8 +122,8 @@ class Journal:
     def extend(self, reading: Reading, head: str, seq: int, new: tuple[bytes, tuple[Line, ...]], note: str) -> None:
         """Append lines that an apply has linked itself (`chain.link`), after those of `reading` and its own.
 
-        After it returns, the place holds them, and its second place and this machine's note name the last: their calls
-        may be sent. Raises RecordClosed, HeadMoved, and StoreUnavailable, also if the head cannot be noted.
+        Once this returns, the place holds the lines, and its second place and this machine's note name the last one, so
+        their calls may be sent. Raises RecordClosed, HeadMoved, and StoreUnavailable, also if the head cannot be noted.
         """
         refuse_closed(reading.record, self.place)
         data, lines = new
@@ -136,7 +136,7 @@ class Journal:
             self.notes.write(note_of_last, lambda former: former.entries < entries)
 
     def catch_up(self, reading: Reading) -> None:
-        """Move the second place to the head that was read if it is behind, as after an append that was cut off."""
+        """Update the second place to the head that was read if an interrupted append left it behind."""
         if reading.standing.first_gate_open and reading.second not in (None, reading.record.head):
             head = reading.record.head
             self.store.append(head, len(reading.lines) + 1, b"", "", second=head)
@@ -150,9 +150,9 @@ class Journal:
         return Reading(record, lines, standing, second, torn)
 
     def _note(self, reading: Reading, notes: Sequence[Note]) -> None:
-        """Note the head that was read, if the record contains all remembered heads and is the one expected here.
+        """Note the head that was read, if the record contains all remembered heads and has the expected id.
 
-        Nothing is written if `notes`, which were read before the record, has the same note already.
+        Nothing is written if `notes`, which were read before the record, already have the same note.
         """
         record, obstacles = reading.record, reading.standing.obstacles
         if {Obstacle.HEADS_MISSING, Obstacle.OTHER_RECORD, Obstacle.NOT_FROM_HERE}.isdisjoint(obstacles):
@@ -183,7 +183,7 @@ class Journal:
 
 
 def refuse_closed(record: Record, place: str) -> None:
-    """Raise RecordClosed if the record continues at another place: nothing is appended to it here."""
+    """Raise RecordClosed if the record continues at another place, as nothing may be appended to it here."""
     if record.closed_to:
         step = Step("use that place: set it as `state:` in config/")
         raise RecordClosed(Message("record-closed", f"the record continues at {record.closed_to}", place, (step,)))

@@ -1,6 +1,7 @@
-"""The last head of each record on this machine: one small file for each record and place, in the data directory.
+"""Remembers the last head of each record on this machine, in one small file per record and place.
 
-People delete caches, so it is not a cache; a machine without it (a CI runner) relies on the store's second place.
+The files are in the data directory rather than in a cache, which people delete. A machine without that directory (a CI
+runner) relies on the store's second place.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _TRIES = 10
-_PATIENCE = 10.0  # seconds to wait for another process of this machine that writes a note
+_PATIENCE = 10.0  # seconds to wait for another process that writes a note
 
 
 class Notes:
-    """The notes in a directory, which is made when the first one is written."""
+    """The notes in a directory, which is created with the first note."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -46,10 +47,10 @@ class Notes:
         return []
 
     def write(self, note: Note, replaces: Callable[[Note], bool] = lambda _: True) -> None:
-        """Remember a head, durably, unless the existing note of its record and place must not be replaced.
+        """Remember a head durably. `replaces` decides if it may replace the existing note of its record and place.
 
-        Another process of this machine may have noted a later head meanwhile. Raises StoreUnavailable if the note
-        cannot be written: the head must not be relied on then.
+        Another process may have noted a later head meanwhile. Raises StoreUnavailable if the note cannot be written;
+        the caller must not rely on the head then.
         """
         file = self._file(note.record, note.place)
         try:
@@ -64,7 +65,7 @@ class Notes:
             raise StoreUnavailable(Message("note-unwritable", what, str(self._directory))) from None
 
     def drop(self, note: Note) -> None:
-        """Forget a note that a newer one at its place covers."""
+        """Delete a note that a newer note at the same place covers."""
         self._file(note.record, note.place).unlink(missing_ok=True)
 
     def _file(self, record: str, place: str) -> Path:

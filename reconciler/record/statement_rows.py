@@ -1,4 +1,4 @@
-"""The rows of the statements about the record as a whole, and the table of all rows."""
+"""The rows for statements about the record as a whole, and the table of all rows."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 
 IN_FLIGHT_AFTER_LOSS = 60 + 300 + 15
-"""Seconds for which a call from before an accepted loss may be in flight: send window, largest timeout, margin."""
+"""How long a call from before an accepted loss may be in flight, in seconds: send window, longest timeout, margin."""
 
 
 def draft(statement: Statement, case: Case) -> Draft:
-    """Return the draft of the facts that a statement appends. Raises Refused and SelectionError."""
+    """Return a draft with the facts that a statement appends. Raises Refused and SelectionError."""
     if isinstance(statement, statements.Begin):
         return _begin(statement, case)
     if isinstance(statement, statements.AcceptLoss):
@@ -142,7 +142,7 @@ def _complete(statement: statements.Complete, case: Case, record: Record) -> Dra
     if refusals:
         raise Refused(*refusals)
     fact = Completed(at=case.at, losses=tuple(sorted(loss.id for loss in losses)))
-    return Draft((fact,), (_said_by_complete(case.standing.place), *_beyond(case, record)), weakens=True)
+    return Draft((fact,), (_said_by_complete(case.standing.place), *_not_recorded(case, record)), weakens=True)
 
 
 def _said_by_complete(place: str) -> Message:
@@ -166,8 +166,8 @@ def _not_ended_by_complete(loss: Loss, case: Case, record: Record) -> Message | 
     return Message("loss-too-recent", what, case.standing.place, (again,))
 
 
-def _beyond(case: Case, record: Record) -> list[Message]:
-    """Return a message for each desired subscription that is not recorded: the next apply creates it."""
+def _not_recorded(case: Case, record: Record) -> list[Message]:
+    """Return a message for each desired subscription that is not recorded, as the next apply would create it."""
     messages = []
     for subscription in case.desired.subscriptions.values():
         target = case.desired.targets[subscription.address.target]
@@ -188,7 +188,7 @@ def _rebind(statement: statements.Rebind, case: Case, record: Record) -> Draft:
         raise case.desired.undeclared(statement.target, f"-t {statement.target}")
     bound = {record.service_of(url) for url in record.base_urls.get(target.name, ())}
     accounts, account = record.accounts.get(target.name, frozenset()), case.accounts.get(target.name, "")
-    unknown = not account and not case.in_ci  # a job without credentials shows what one that has them may append
+    unknown = not account and not case.in_ci  # a job without credentials shows what a run with credentials would append
     if not (bound or accounts):
         what = "nothing is recorded of this target, so it is bound to no service; for the service of another target,"
         raise Refused(Message("target-unbound", f"{what} set the same `base_url`", target.name))
@@ -239,7 +239,7 @@ def _recover(statement: statements.Recover, case: Case, record: Record) -> Draft
                 f"{statement.source} binds this target to {', '.join(urls)}, a different service from {', '.join(ours)}"
             )
             same = step("if both are the same service, first run", "reconciler", "state", "rebind", "-t", target)
-            if not (target in record.base_urls and case.standing.first_gate_open):  # it would be refused, or no help
+            if not (target in record.base_urls and case.standing.first_gate_open):  # `rebind` would not work
                 same = step(
                     f"if both are the same service, set `base_url: {urls[0]}` in config/ until this is recovered"
                 )
@@ -251,7 +251,7 @@ def _recover(statement: statements.Recover, case: Case, record: Record) -> Draft
     losses = {loss.id for loss in record.open_losses}
     if not (losses and losses <= ended):
         return Draft(tuple(facts))
-    # It was said of the record there, which may be in use: this one stays closed until it is said here.
+    # The other record may still be in use, so its `complete` does not count here: this record gets a loss of its own.
     loss = LossOpened(at=case.at, loss=case.new_id(), cause="accepted")
     return Draft((*facts, loss), (_until_complete(case, loss.loss),))
 
@@ -275,10 +275,11 @@ _ID = re.compile(b"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
 
 
 class Proposal(Struct, frozen=True):
-    """The facts that a statement would append; none if nothing is left to do, which `shown` then says.
+    """The facts that a statement would append; empty if there is nothing to do, which `shown` then says.
 
-    `shown` is a message for each fact and each notice. `weakens`: it weakens a gate, so a person must agree. `digest`
-    covers the record and the facts without time, person, and newly drawn ids (`ids`).
+    `shown` has a message for each fact and each notice. `weakens` is true if the statement weakens a gate, so that a
+    person must agree. `digest` covers the record and the facts, but not times, authors and newly drawn ids. `ids` are
+    those ids.
     """
 
     facts: tuple[AnyFact, ...]
@@ -291,7 +292,7 @@ class Proposal(Struct, frozen=True):
 def propose(statement: Statement, case: Case, ids: Sequence[str] = ()) -> Proposal:
     """Return the proposal of a statement. Raises Refused and SelectionError, with the steps to take.
 
-    `ids` are those of an earlier proposal that was shown: they are used before new ones are drawn.
+    `ids` are the ids of a proposal that was shown earlier; they are reused before new ones are drawn.
     """
     if case.record is not None and not isinstance(statement, UNGATED) and not case.standing.first_gate_open:
         raise Refused(*obstacle_messages(case.record, case.standing, case.expected))
@@ -312,14 +313,14 @@ def propose(statement: Statement, case: Case, ids: Sequence[str] = ()) -> Propos
 
 def digest_of(record: str, facts: Sequence[AnyFact], drawn: Sequence[str]) -> str:
     """Return the digest of facts to be appended to a record; `drawn` are the ids newly drawn for them."""
-    bare = [_bare(replace(fact, at="", by={})) for fact in facts]
+    comparable = [_comparable(replace(fact, at="", by={})) for fact in facts]
     numbers = {new.encode(): b"new %d" % number for number, new in enumerate(drawn)}
     text = _ID.sub(lambda match: numbers.get(match[0], match[0]), encode([record, bare]))
     return f"sha256:{sha256(text).hexdigest()}"
 
 
-def _bare(fact: AnyFact) -> AnyFact:
-    """Return a fact without fields that differ each time (a sealed secret) or need credentials (an account)."""
+def _comparable(fact: AnyFact) -> AnyFact:
+    """Return a fact without fields that vary (a sealed secret) or that need credentials (an account)."""
     match fact:
         case SecretSet():
             return replace(fact, secret="")

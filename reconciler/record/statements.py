@@ -1,6 +1,6 @@
-"""The statements that people make about the record, as data, and the context in which one is checked.
+"""The statements that people make about the record, as data, and the context in which they are checked.
 
-Each has a row in `statement_rows`, which selects, checks, and returns the facts to append.
+Each statement has a row in `statement_rows`, which selects attempts, checks the statement and returns the facts.
 """
 
 from __future__ import annotations
@@ -24,17 +24,20 @@ if TYPE_CHECKING:
 
 
 class Begin(Struct, frozen=True):
-    """The record begins. `complete`: nothing exists at the services yet, and no other record of them is in use."""
+    """Begin the record.
+
+    `complete` states that nothing exists at the services, and that no other record of them is in use.
+    """
 
     complete: bool = False
 
 
 class AcceptLoss(Struct, frozen=True):
-    """The record continues with the entries that are left: the rest is lost for good."""
+    """Continue the record with the remaining entries: the rest is permanently lost."""
 
 
 class Complete(Struct, frozen=True):
-    """These losses (none: all open ones) are over: the record has exactly what exists at the services."""
+    """These losses (or, if none is named, all open losses) are over: the record has everything that exists."""
 
     losses: tuple[str, ...] = ()
 
@@ -42,7 +45,7 @@ class Complete(Struct, frozen=True):
 class Import(Struct, frozen=True):
     """The desired subscriptions of an address or a pattern, or this URL with these codes, were created by other means.
 
-    `attempt` is the id in the URL that was created, if the template has `{attempt}`; otherwise any new id.
+    `attempt` is the id in the created URL if the template has `{attempt}`; otherwise it is any new id.
     """
 
     where: str
@@ -52,7 +55,10 @@ class Import(Struct, frozen=True):
 
 
 class Resolve(Struct, frozen=True):
-    """Attempts with an unknown outcome were created, or were not. `attempts` are their ids; none: all unknown ones."""
+    """Attempts with an unknown outcome were created, or were not.
+
+    `attempts` are their ids; empty for all unknown ones.
+    """
 
     where: str
     created: bool
@@ -62,7 +68,7 @@ class Resolve(Struct, frozen=True):
 
 
 class Move(Struct, frozen=True):
-    """The subscription at one address belongs to another one from now on."""
+    """The subscription at one address now belongs to another address."""
 
     source: str
     to: str
@@ -75,7 +81,7 @@ class Rebind(Struct, frozen=True):
 
 
 class RequestRemoval(Struct, frozen=True):
-    """The operator is to remove the attempts in force (or these codes of them)."""
+    """The operator is asked to remove the attempts in force, or these codes of them."""
 
     where: str
     attempts: tuple[str, ...] = ()
@@ -83,7 +89,7 @@ class RequestRemoval(Struct, frozen=True):
 
 
 class CancelRemoval(Struct, frozen=True):
-    """The attempts whose removal was requested (or these codes of them) stay."""
+    """The attempts whose removal was requested stay, or these codes of them do."""
 
     where: str
     attempts: tuple[str, ...] = ()
@@ -99,7 +105,7 @@ class ConfirmRemoval(Struct, frozen=True):
 
 
 class SetSecret(Struct, frozen=True):
-    """A secret of a subscription that was set by hand: sealed, or the name of a private file."""
+    """A subscription secret that was set by hand: encrypted, or the name of a private file."""
 
     where: str
     secret: str
@@ -107,14 +113,14 @@ class SetSecret(Struct, frozen=True):
 
 
 class Observe(Struct, frozen=True):
-    """Notifications were received, as facts without a time of their own. `notices` name those left out."""
+    """Notifications were received. `received` are the facts, still without a time; `notices` name those left out."""
 
     received: tuple[Received, ...]
     notices: tuple[Message, ...] = ()
 
 
 class Recover(Struct, frozen=True):
-    """The record is to include all facts of another history. `source` is where its lines come from."""
+    """Add all facts of another history to the record. `source` is where its lines come from."""
 
     source: str
     lines: tuple[Line, ...]
@@ -124,15 +130,15 @@ Removal = RequestRemoval | CancelRemoval | ConfirmRemoval
 Statement = Begin | AcceptLoss | Complete | Import | Resolve | Move | Rebind | Removal | SetSecret | Observe | Recover
 
 UNGATED = (Begin, AcceptLoss, Recover)
-"""The statements that are accepted while the first gate is closed: they open none, or are the way through it."""
+"""The statements that are accepted while the first gate is closed: they do not rely on it, or they open it."""
 
 
 class Case(Struct, frozen=True):
-    """The context in which a statement is checked. `record` is None if there is none at the place.
+    """The context in which a statement is checked. `record` is None if the place has no record.
 
-    `expected` is the id that `record:` names, `notes` are those that concern the record, `second` is as in `Stored`.
-    `continues`: the record is closed, and goes on at a place where it can be read. `signs` gives the codes
-    received at the URL of an attempt since its create that nothing else explains. `new_id` draws an id.
+    `expected` is the id that `record:` names, `notes` are the notes that concern the record, and `second` is as in
+    `Stored`. `continues` is true if the record is closed and goes on at a place that can be read. `signs` returns the
+    codes received at the URL of an attempt since its create that no other attempt explains. `new_id` draws an id.
     """
 
     standing: Standing
@@ -151,7 +157,7 @@ class Case(Struct, frozen=True):
 
     @property
     def at(self) -> str:
-        """The current time in the format of facts."""
+        """Return the current time in the format of facts."""
         return stamp(self.now)
 
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class Stored(Struct, frozen=True):
     """The contents of a store. `data` is the record's bytes, None if there certainly is no record.
 
-    `second` is the head that the store keeps a second time, apart from the record (git: the branch `BRANCH-head`): ""
-    if that is missing, None if the store has no such second place.
+    `second` is a copy of the head that the store keeps apart from the record (git: the branch `BRANCH-head`). It is ""
+    if the copy is missing, and None if the store keeps no copy.
     """
 
     data: bytes | None
@@ -25,48 +25,48 @@ class Stored(Struct, frozen=True):
 
 
 class Store(Protocol):
-    """A place for one record. A store reads and writes bytes, and does not interpret them.
+    """A place for one record. A store reads and writes bytes and does not interpret them.
 
-    It holds no lock between two calls, so none can get stuck. No call waits for other processes for longer than 30 s,
-    however many locks it takes, and signals end every wait. Threads may share a store.
+    It holds no lock between two calls, so no lock can get stuck. No call waits longer than 30 s for other processes,
+    and signals end every wait. Threads may share a store.
     """
 
     place: str
-    """Its name, free of credentials: a value that `--state` accepts, the same from every working directory. It is what
-    notes and messages call the place."""
+    """The name of the place in notes and messages, without credentials. `--state` accepts it from any directory."""
 
     path: Path | None
-    """Its file, absolute, if it is a file of this machine; None for every other store."""
+    """The absolute path of the file, if the record is a file on this machine; None for every other store."""
 
     def read(self) -> Stored:
-        """Return the current contents, never cached ones; they are durable. Raises StoreUnavailable."""
+        """Return the current, durable contents, never cached ones. Raises StoreUnavailable."""
         ...
 
     def append(self, head: str | None, seq: int, lines: bytes, note: str, *, second: str | None = None) -> None:
-        """Append complete lines, durably, if the hash of the last complete line is `head` (None: no record yet).
+        """Append complete lines durably if the hash of the last complete line is `head` (None: no record yet).
 
-        `seq` is the number of the first of `lines`, 1 in a new record; the head alone is the condition. What follows
-        the last newline is a torn write, and is cut off. `note` describes the lines, for stores with a history of their
-        own. `second` is the head to keep in the second place once the lines are durable, None to leave that alone; a
-        store without one ignores it. Without `lines`, only that is moved, if the head is `head`. When this returns, the
-        place was seen to hold the lines and the second head. A second head that neither the record nor `lines` name is
-        never overwritten: the record was set back, and the append is refused as if the head had moved.
+        `seq` is the number of the first new line, 1 in a new record; only the head is checked. An incomplete last line
+        is removed. `note` describes the lines, for stores that keep a history. `second` is the head to write to the
+        second place once the lines are durable; None leaves the second place unchanged, and a store without one ignores
+        it. Without `lines`, only the second place is updated, if the head is `head`.
 
-        Raises HeadMoved if the head is another one, and StoreUnavailable if the append failed. After either, the lines
-        may have been written nevertheless, since an answer can be lost: the caller must read again to find out.
+        When this returns, the lines and the second head have been read back. A second head that neither the record nor
+        `lines` contain is never overwritten: the record was reset, and the append fails as if the head had moved.
+
+        Raises HeadMoved if the head is a different one, and StoreUnavailable if the append failed. In both cases the
+        lines may have been written, since an answer can be lost: the caller must read again to find out.
         """
         ...
 
     def prepare(self) -> None:
-        """Prepare the place for a record if necessary, and test that it keeps its promises; change nothing else.
+        """Prepare the place for a record if necessary, and check that it is reliable; change nothing else.
 
-        `state init` does this before it begins a record, `state copy` before it closes one, an apply before its first
-        append. Raises RecordError for a place that cannot be trusted with a record, and StoreUnavailable.
+        `state init` calls this before it begins a record, `state copy` before it closes one, and an apply before its
+        first append. Raises RecordError for a place that cannot be trusted with a record, and StoreUnavailable.
         """
         ...
 
     def check_writable(self) -> None:
-        """Raise RecordError if an append would fail, as far as can be tested without an append."""
+        """Check as far as possible, without an append, that an append would succeed. Raises RecordError."""
         ...
 
 
@@ -79,5 +79,5 @@ def require_head(data: bytes | None, head: str | None, place: str) -> None:
 
 
 def head_moved(place: str, what: str = "another run appended to the record") -> HeadMoved:
-    """Return the error of an append that came too late."""
+    """Return the error for an append that came too late."""
     return HeadMoved(Message("head-moved", f"conflict: {what}", place))

@@ -86,6 +86,7 @@ class Meaning(NamedTuple):
     words: str
 
 
+# An exception before the first byte always means that nothing was sent.
 MEANINGS: Mapping[type[BaseException], Meaning] = {
     httpx.ConnectError: Meaning(False, "no connection"),
     httpx.ConnectTimeout: Meaning(False, "connection timed out"),
@@ -105,10 +106,7 @@ MEANINGS: Mapping[type[BaseException], Meaning] = {
     Withheld: Meaning(False, "stopped before the request was sent"),
     BaseException: Meaning(True, "the request failed"),
 }
-"""Maps exception classes to their meaning; the most specific class applies.
-
-An exception before the first byte always means that nothing was sent; the table decides about later exceptions.
-"""
+"""The meaning of an exception after the first byte was sent, by its most specific class in this table."""
 
 
 def meaning_of(problem: BaseException) -> Meaning:
