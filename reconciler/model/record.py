@@ -231,9 +231,9 @@ class Record(Struct, frozen=True, dict=True):
         return self._by_service.get(service, {})
 
     def received_by(self, attempt: Attempt) -> dict[str, tuple[str, str]]:
-        """Return the codes of an attempt received at its URL since it began, with the first and the last time.
+        """Return the codes of an attempt that arrived at its URL since its create, with the first and the last time.
 
-        Codes that another attempt in force delivers there are evidence for that one, not for an unknown attempt.
+        A code that another attempt in force delivers there is evidence for that attempt, not for an unknown one.
         """
         url, found = normal_url(attempt.url), {}
         rivals = {} if attempt.in_force or attempt.own_url else self.routes_at(self.service_of(attempt.base_url))

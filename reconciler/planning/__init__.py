@@ -1,4 +1,4 @@
-"""Pure functions over the model: the plan, the status, the parity of targets, evidence, and news for the operator.
+"""Pure functions over the model: plan, status, parity of targets, evidence, and messages to the operator.
 
-No network, no clock, no environment, no credentials: a plan can be made for a pull request from a fork.
+They use no network, clock, environment or credentials, so a plan can be made for a pull request from a fork.
 """

@@ -1,4 +1,4 @@
-"""The gates that are closed for a whole record or target, and the changes that they block."""
+"""Finds the gates that are closed for a whole record or target, and blocks changes because of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def foreign(target: Target, record: Record, account: str | None) -> tuple[Message, ...]:
-    """Return a message if the record binds a target to another service or account, since nothing is created then."""
+    """Return a message if the record binds a target to another service or account; nothing is created there then."""
     service = record.service_of(target.base_url)
     others = [url for url in record.base_urls.get(target.name, ()) if record.service_of(url) != service]
     accounts = record.accounts.get(target.name)
@@ -41,9 +41,10 @@ def blocked(
     strange: Mapping[TargetName, tuple[Message, ...]],
     now: float,
 ) -> Change:
-    """Return a change unchanged, or blocked by a closed gate: `gates` of the record, `strange` of its target.
+    """Return the change as it is, or blocked by a closed gate.
 
-    A create that waits for a removal is blocked too: the removal without the create would leave a gap.
+    `gates` are the messages about the record, and `strange` those about each target. A create that waits for a removal
+    is blocked too: the removal without the create would leave a gap.
     """
     creates = change.request is not None or change.block is Block.WAITS
     if standing.obstacles and (creates or (change.block is None and not standing.first_gate_open)):
@@ -64,5 +65,5 @@ def blocked(
 
 
 def without_commands(change: Change) -> Change:
-    """Return a change without commands in its reasons: while the first gate is closed, each would be refused."""
+    """Return a change without the commands in its reasons, which are all refused while the first gate is closed."""
     return replace(change, reasons=tuple(replace(reason, steps=()) for reason in change.reasons))

@@ -1,4 +1,4 @@
-"""Evidence: matches notifications received with the attempts that they prove."""
+"""Matches received notifications with the attempts that they prove."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _ID = re.compile("[0-9a-f]{32}")
 
 
 class Sighting(Struct, frozen=True):
-    """One notification: when it was received (UTC, ISO 8601 with a Z), its event code, and where.
+    """A received notification: its time (UTC, ISO 8601 with a Z), its event code, and where it arrived.
 
-    `url` is None if only the path (with its query) is known, as behind a tunnel.
+    `url` is None if only the path and the query are known, for example behind a tunnel.
     """
 
     at: str
@@ -45,9 +45,9 @@ class Observed(Struct, frozen=True, order=True):
 
 
 class Matches(Struct, frozen=True):
-    """The evidence of notifications: `observed` matches recorded attempts, `unexplained` none or several.
+    """The evidence in notifications: `observed` matched a recorded attempt, `unexplained` matched none or several.
 
-    `observed` leaves out evidence that is already recorded.
+    `observed` omits evidence that is already recorded.
     """
 
     observed: tuple[Observed, ...]
@@ -55,7 +55,7 @@ class Matches(Struct, frozen=True):
 
 
 def match(desired: Desired, record: Record, sightings: Iterable[Sighting]) -> Matches:
-    """Match notifications with the attempts that deliver, or may, and with each URL that belongs to one attempt."""
+    """Match notifications with the attempts that deliver or may deliver them, or that own the URL."""
     deliveries = _Deliveries(desired, record)
     times: dict[tuple[str, str, str], list[str]] = {}
     rest: dict[tuple[str, str], tuple[list[str], list[Attempt], bool, Attempt | None]] = {}
@@ -87,9 +87,9 @@ def _addresses(attempts: Iterable[Attempt]) -> tuple[Address, ...]:
 
 
 class _Deliveries:
-    """An index of attempts by code and URL, so that a notification is not compared with each of them.
+    """An index of attempts by code and URL, so that a notification need not be compared with every attempt.
 
-    A URL that contains an attempt's id identifies that attempt, whatever the code and even after a removal.
+    A URL that contains an attempt's id identifies that attempt for every code, even after its removal.
     """
 
     def __init__(self, desired: Desired, record: Record) -> None:
@@ -113,21 +113,21 @@ class _Deliveries:
         self._patterns = {normal_url(template) for template in templates} | {_path(template) for template in templates}
 
     def matching(self, sighting: Sighting) -> list[Attempt]:
-        """Return the attempts that deliver such a notification: to exactly that URL, else to that path.
+        """Return the attempts that deliver this notification: those with exactly its URL, else those with its path.
 
-        A recorded URL is not a tunnel's, so it is not compared by its path.
+        Recorded URLs are not compared by path alone.
         """
         url = _normal(sighting.url)
         index, key = (self._by_url, url) if url in self._urls else (self._by_path, sighting.path)
         return [*index.get(("", key), ()), *index.get((sighting.code, key), ())]
 
     def removed(self, sighting: Sighting) -> Attempt | None:
-        """Return the attempt that delivered such a notification until its removal was confirmed, last of all."""
+        """Return the last attempt that delivered this notification until its removal was confirmed."""
         url = _normal(sighting.url)
         return self._removed.get((sighting.code, url if url in self._urls else sighting.path))
 
     def is_like_an_attempt(self, where: str) -> bool:
-        """True if a URL or path is a known template with some id in place of `{attempt}`."""
+        """True if a URL or path equals a known template with any id in place of `{attempt}`."""
         text = where if where.startswith("/") else _normal(where)
         texts = {text, _path(text)} if text else set()
         return any(

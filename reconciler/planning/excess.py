@@ -1,4 +1,4 @@
-"""Deliveries beyond the desired ones: surplus codes, and routes that several attempts deliver."""
+"""Finds deliveries that are not desired: surplus codes, and routes that several attempts deliver."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class Excess(Struct, frozen=True):
-    """The routes that several live attempts have, by code and URL; attempts are sorted, the one to keep first.
+    """The routes that several live attempts have, by code and URL; the attempt to keep comes first.
 
-    `twice` are delivered twice. `recorded` are only recorded twice: an import and another attempt with equal codes and
-    URL count as one subscription.
+    `twice` are delivered twice. `recorded` are only recorded twice: an import and another attempt with the same codes
+    and URL count as one subscription.
     """
 
     twice: tuple[Duplicate, ...]
@@ -31,7 +31,7 @@ class Excess(Struct, frozen=True):
 
 
 def excess(record: Record) -> Excess:
-    """Return the routes that several live attempts of one service have, listed for every target concerned."""
+    """Return the routes that several live attempts of one service have, once for each target involved."""
     services: dict[str, str] = {}
     first: dict[tuple[str, str], Attempt] = {}
     groups: dict[tuple[str, str], list[Attempt]] = {}
@@ -63,9 +63,9 @@ def duplicates_by_target(
 
 
 def surplus_of(subscription: Subscription, attempts: Sequence[Attempt]) -> list[Surplus]:
-    """Return the codes live at the desired URL that are not desired or live there twice, sorted by attempt.
+    """Return the live codes at the desired URL that are undesired or delivered twice, sorted by attempt.
 
-    A code that is only recorded twice is not surplus; nor are codes of attempts that a plan removes (`outlived`).
+    Codes that are only recorded twice are not surplus, nor are codes of attempts that a plan removes (see `outlived`).
     """
     live = [attempt for attempt in attempts if attempt.status is Status.LIVE and attempt.is_at(subscription.template)]
     gone = {attempt.id for attempt in outlived(subscription, attempts)}
@@ -83,7 +83,7 @@ def surplus_of(subscription: Subscription, attempts: Sequence[Attempt]) -> list[
 
 
 def outlived(subscription: Subscription | Request, attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Return attempts that were given up but are live, and whose desired codes a later live attempt also delivers."""
+    """Return the live attempts that were given up and whose desired codes a later live attempt delivers too."""
     found = []
     for number, attempt in enumerate(attempts):
         if attempt.given_up and attempt.status is Status.LIVE:
@@ -96,7 +96,7 @@ def outlived(subscription: Subscription | Request, attempts: Sequence[Attempt]) 
 
 
 def _shared_routes(attempts: Sequence[Attempt]) -> Iterator[tuple[Duplicate, bool]]:
-    """Yield each route that several attempts at one URL have, once for each target; with True if delivered twice."""
+    """Yield the routes that several attempts at one URL have, once for each target; True if delivered twice."""
     ordered = sorted(attempts, key=_keep_first)
     by_code: dict[str, list[Attempt]] = {}
     for attempt in ordered:
@@ -121,7 +121,7 @@ def is_recorded_twice(one: Attempt, other: Attempt) -> bool:
 
 
 def _keep_first(attempt: Attempt) -> tuple[bool, bool, bool, str, str]:
-    """Return the sort key for attempts that deliver the same: a stored secret makes notifications verifiable."""
+    """Return the sort key that puts the attempt to keep first. One with a stored secret can be verified."""
     has_secret = bool(attempt.responses or attempt.secrets)
     return attempt.given_up, attempt.imported, not has_secret, attempt.since, attempt.id
 

@@ -1,6 +1,6 @@
-"""Orders the changes of a plan: removals depend on the creates that take over their codes.
+"""Orders the changes of a plan: a removal depends on the creates that take over its codes.
 
-A removal that depends on a blocked or unselected change is blocked itself, so that no event is lost.
+A removal that depends on a blocked or unselected change is itself blocked, so that no event is lost.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _REMOVING = (Action.REMOVE, Action.REPLACE)
 
 
 def _takers(changes: Sequence[Change], stuck: set[Address], routes: Routes) -> dict[tuple[str, str], set[Address]]:
-    """Return the addresses that create each code on each service, including those that are blocked."""
+    """Return, for each code on each service, the addresses that create it, including blocked ones."""
     takers: dict[tuple[str, str], set[Address]] = {}
     for change in changes:
         taken = change.after if change.block and change.address in stuck else change.request
@@ -68,7 +68,7 @@ def _after_takers(
     routes: Routes,
     selection: Selection,
 ) -> Iterator[Change]:
-    """Yield a change with its dependencies; a REPLACE whose removal depends on others is split in two."""
+    """Yield a change with its dependencies; a REPLACE whose removal depends on other addresses is split in two."""
     if change.action not in _REMOVING or not change.concerns:
         yield change
         return
@@ -98,7 +98,7 @@ def _after_takers(
 
 
 def _one_block(changes: Iterable[Change]) -> list[Change]:
-    """Return the changes with only one BLOCKED for each address, preferably that of a create."""
+    """Return the changes with only one BLOCKED change per address, preferably the blocked create."""
     by_address: dict[Address, Change] = {}
     rest = []
     for change in changes:
@@ -115,7 +115,7 @@ def _one_block(changes: Iterable[Change]) -> list[Change]:
 
 
 def _explained(change: Change, going: set[str], restored: set[str], routes: Routes) -> Change:
-    """Return a change that waits with its reasons, which depend on the other changes."""
+    """Return a waiting change with its reasons, which depend on the other changes."""
     why = []
     for attempt in change.blocking:
         if attempt.id in going:

@@ -1,7 +1,7 @@
-"""Parity of targets: compares what is desired and in force in both, and decides if one may follow the other.
+"""Compares what is desired and in force in two targets, and decides if one may follow the other.
 
-Subscriptions compare by name, by codes, and by the URL as written before substitution, since two targets of one
-configuration differ in their `vars` and not in their intent.
+Subscriptions are compared by name, codes and URL. The URL is compared as written, before substitution: two targets of
+one configuration differ in their `vars`, not in their intent.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from reconciler.model.record import Attempt, Record
 
 _WHENEVER = "9999"
-"""After all times of notifications, as text compares."""
+"""A text that sorts after every time of a notification."""
 
 
 def parity(  # noqa: PLR0913 - each is a question of its own
@@ -41,9 +41,9 @@ def parity(  # noqa: PLR0913 - each is a question of its own
 ) -> Pairs:
     """Compare two targets, or two patterns of targets pair by pair.
 
-    With `gate`, return the subscriptions that B desires and A does not have live; with `proven`, also those not
-    observed delivering there `soak` seconds before `now`. At a gate, a target of A without a counterpart in B is no
-    difference. `accounts` are the hashes of client ids, as for a plan. Raises SelectionError.
+    With `gate`, the differences are the subscriptions that B desires and A does not have live; with `proven`, also
+    those that A was not observed delivering `soak` seconds before `now`. At a gate, a target of A without a counterpart
+    in B is not a difference. `accounts` are the hashes of client ids, as for a plan. Raises SelectionError.
     """
     pairs, others = _pairs(a, b, desired.targets)
     observed_by = "" if not proven else _WHENEVER if soak is None else stamp(now - soak)
@@ -80,7 +80,7 @@ def _compare(desired: Desired, record: Record, a: TargetName, b: TargetName) -> 
 
 
 def _gate(desired: Desired, record: Record, a: TargetName, b: TargetName, observed_by: str) -> Parity:
-    """Return what B desires and A lacks; with `observed_by`, also what A was not observed delivering by then."""
+    """Return what B desires and A lacks; with `observed_by`, also what A had not been observed delivering then."""
     here = {subscription.address.name: subscription for subscription in desired.by_target.get(a, ())}
     differences: list[Difference] = []
     unapplied: list[Address] = []
@@ -101,7 +101,7 @@ def _gate(desired: Desired, record: Record, a: TargetName, b: TargetName, observ
 
 
 def _unproven(record: Record, live: Sequence[Attempt], name: str, wanted: Side, observed_by: str) -> list[Difference]:
-    """Return the codes of a live subscription that were not observed by then as one difference, None if all were."""
+    """Return the codes of a live subscription that were not observed by then, as one difference; empty if all were."""
     first: dict[str, str] = {}
     for attempt in live:
         for code, (at, _) in record.received_by(attempt).items():
@@ -150,7 +150,7 @@ def _is_leaving(record: Record, address: Address) -> bool:
 
 
 def _declared(desired: Desired, a: TargetName, b: TargetName, differences: Iterable[Difference]) -> Parity:
-    """Separate declared differences from others. Declarations about other targets do not count as unused."""
+    """Separate the declared differences from the others. A declaration about other targets does not count as unused."""
     left: list[Difference] = []
     ignored: list[tuple[Difference, ParityException]] = []
     used: list[ParityException] = []
@@ -167,18 +167,18 @@ def _declared(desired: Desired, a: TargetName, b: TargetName, differences: Itera
 
 
 def _concerns(exception: ParityException, target: TargetName) -> bool:
-    """True if a declaration may be about an address of this target."""
+    """True if a declaration may concern an address of this target."""
     pattern, _, _ = exception.address.rpartition("/")
     return not pattern or matches(pattern, target)
 
 
 def _is_about(exception: ParityException, address: Address) -> bool:
-    """True if a declaration (an address whose segments may be `*`, or a bare name) is about an address."""
+    """True if a declaration concerns an address; it is a bare name, or an address whose segments may be `*`."""
     return matches(exception.address, address if "/" in exception.address else address.name)
 
 
 def _unused_in_all(desired: Desired, compared: Sequence[Parity]) -> tuple[ParityException, ...]:
-    """Return the declared exceptions that are unused in every pair they are about."""
+    """Return the declared exceptions that are unused in every pair that they concern."""
     unused = []
     for exception in desired.parity_ignore:
         about = [pair for pair in compared if _concerns(exception, pair.a) or _concerns(exception, pair.b)]
@@ -191,9 +191,9 @@ _Pair = tuple[TargetName, TargetName]
 
 
 def _pairs(a: str, b: str, declared: Iterable[TargetName]) -> tuple[list[_Pair], list[_Pair]]:
-    """Return the pairs of declared targets that two targets or patterns name, and the targets without a counterpart.
+    """Return the pairs of declared targets for two targets or patterns, and the targets without a counterpart.
 
-    Patterns differ in one segment, which has no wildcard; the other segment is the same in both targets of a pair.
+    The patterns differ in one segment, which has no wildcard; the other segment is the same in both targets of a pair.
     """
     names = set(declared)
     if not has_wildcard(a + b):

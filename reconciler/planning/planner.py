@@ -1,10 +1,9 @@
-"""Desired and record in, plan out: one pass over the addresses, then the gates, then the order.
+"""Computes a plan from the desired state and the record.
 
-1. Each address whose attempts differ from what is desired gets its changes (`subscription`). They take into account
-   what is in force anywhere on its service (`routes`).
-2. Closed gates of the record and of its target block what they must (`blocking`).
-3. Removals follow the creates that take their codes over, and the selection is made (`order`).
-4. What is in force beyond what is desired is listed (`excess`), and everything gets its digest.
+1. Each address whose attempts differ from what is desired gets its changes (`subscription`), which take into account
+everything in force on its service (`routes`). 2. Closed gates of the record or of the target block changes
+(`blocking`). 3. Removals wait for the creates that take over their codes, and the selection is applied (`order`). 4.
+Deliveries that are not desired are listed (`excess`), and every change gets its digest.
 """
 
 from __future__ import annotations
@@ -48,10 +47,11 @@ def plan(
     accounts: Mapping[TargetName, str] | None = None,
     allow_empty: bool = False,
 ) -> Plan:
-    """Return the plan for the selection. Every gate before a create is judged here, and nowhere else.
+    """Return the plan for the selection. Every gate before a create is evaluated here and nowhere else.
 
-    `now` is in epoch seconds; `accounts` has a hash of the client id of each target that one is set for. Raises
-    SelectionError for a pattern that matches nothing, and Refused for a target that was emptied, unless `allow_empty`.
+    `now` is in epoch seconds. `accounts` has a hash of the client id for each target with a client id. Raises
+    SelectionError for a pattern that matches nothing and, unless `allow_empty`, Refused for a target without any
+    desired subscription.
     """
     selected = _selected(desired, record, selection, allow_empty=allow_empty)
     differing, undeclared = _differing(desired, record)
@@ -90,11 +90,11 @@ def plan(
 
 
 def verdict_of_plan(plan: Plan, now: float, *, in_flight: Verdict = Verdict.UNRESOLVED) -> Verdict:
-    """Return the verdict of a plan; UNRESOLVED has precedence over CHANGES, CHANGES over DONE.
+    """Return the verdict of a plan; UNRESOLVED takes precedence over CHANGES, and CHANGES over DONE.
 
-    UNRESOLVED: a create of a selected address has an unknown outcome or is overdue; one that may be in flight at `now`
-    counts as `in_flight`. CHANGES: there are changes, or what is in force is not what is desired, or that is not known
-    since a gate of the record is closed. A removal that is awaited is no change.
+    UNRESOLVED means that a create of a selected address has an unknown outcome or is overdue; a create that may be in
+    flight at `now` counts as `in_flight`. CHANGES means that there are changes, or that what is in force differs from
+    what is desired or, while a gate of the record is closed, may differ. An awaited removal is not a change.
     """
     blocking = [attempt for change in plan.changes for attempt in change.blocking if attempt.blocks]
     unresolved = blocking + [attempt for attempt in plan.undeclared if attempt.blocks]
@@ -117,7 +117,7 @@ def _target_plans(
     selection: Selection,
     strange: Mapping[TargetName, tuple[Message, ...]],
 ) -> dict[TargetName, TargetPlan]:
-    """Return the plan of each of the `planned` targets: its selected `changes`, and other differences."""
+    """Return the plan of each `planned` target: its selected changes and its other differences."""
     changed, here = {change.address for change in planned}, _by_target(changes)
     awaited = (attempt for attempt in record.attempts.values() if attempt.status is Status.AWAITING_REMOVAL)
     awaiting = _by_target(attempt for attempt in awaited if selection.has(attempt.address))
@@ -148,9 +148,9 @@ def _target_plans(
 
 
 def _selected(desired: Desired, record: Record, selection: Selection, *, allow_empty: bool) -> list[Target]:
-    """Return the declared targets that are selected, sorted. Raises SelectionError for patterns that match nothing.
+    """Return the selected declared targets, sorted. Raises SelectionError for patterns that match nothing.
 
-    Raises Refused for targets with live subscriptions but none desired, which is more likely a mistake than intended.
+    Raises Refused for a target with live but no desired subscriptions, which is probably a mistake.
     """
     if selection.patterns:
         addresses = {*desired.subscriptions, *map(Address, record.addresses)}
@@ -180,9 +180,9 @@ def _selected(desired: Desired, record: Record, selection: Selection, *, allow_e
 
 
 def _differing(desired: Desired, record: Record) -> tuple[dict[Address, Sequence[Attempt]], list[Attempt]]:
-    """Return the addresses of declared targets that differ from what is desired, with their attempts; and others.
+    """Return the addresses that differ from what is desired, with their attempts, and the undeclared attempts.
 
-    The others are attempts in force or unresolved on targets that are not declared.
+    The undeclared attempts are those in force or unresolved on targets that `config/` does not declare.
     """
     at_address = record.at_address
     differing: dict[Address, Sequence[Attempt]] = {}
@@ -211,7 +211,8 @@ def _by_target(items: Iterable[_Addressed]) -> dict[TargetName, list[_Addressed]
 def _with_digest(change: Change, desired: Desired, record: Record) -> Change:
     """Return a change with the digest of its content.
 
-    The digest does not depend on time, account or other addresses, nor on notifications unless one changes a status.
+    The digest does not depend on times, accounts or other addresses. It depends on notifications only if they change a
+    status.
     """
     target, request = desired.targets[change.address.target], change.request
     attempts = sorted(record.at_address(change.address), key=lambda attempt: attempt.id)

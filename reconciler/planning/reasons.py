@@ -1,6 +1,6 @@
-"""The messages of a plan: the reasons for a change, and warnings to read before it is applied.
+"""The messages of a plan: the reasons for each change, and the warnings to read before it is applied.
 
-Each command names the attempts it is about, so that pasting it late does no harm.
+Every command in them names its attempts, so that pasting it late does no harm.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BOTH_DELIVER = Message("both-deliver", "both subscriptions deliver until the ope
 
 
 def who(by: Mapping[str, str]) -> str:
-    """Return the author of a fact in a few words, from its `by`."""
+    """Return the author of a fact in a few words, from its `by` field."""
     name = by.get("actor") or by.get("user") or "?"
     if "rerun_by" in by:
         name = f"{by['rerun_by']}, rerunning a run of {name}"
@@ -41,22 +41,22 @@ def who(by: Mapping[str, str]) -> str:
 
 
 def missing_codes(codes: Iterable[str]) -> Message:
-    """Return why a create is sent although other codes of the subscription are in force."""
+    """Return the reason for an extension: new event codes."""
     return Message("new-codes", f"new event codes: {', '.join(codes)}")
 
 
 def url_changed(old: Iterable[str]) -> Message:
-    """Return why a create replaces attempts at old URLs."""
+    """Return the reason for a replacement: the URL changed."""
     return Message("url-changed", f"the URL changed from {', '.join(sorted(set(old)))}")
 
 
 def already_delivered(template: str) -> Message:
-    """Return why an attempt at an old URL is to be removed."""
+    """Return the reason for the removal of an attempt at an old URL."""
     return Message("already-delivered", f"superseded: already delivered to {template}")
 
 
 def sent_again(attempts: Iterable[Attempt]) -> Message:
-    """Return why a create is sent again though the outcome of an earlier one is unknown."""
+    """Return the reason for a retry: the outcome of earlier attempts is unknown."""
     names = ", ".join(attempt.id for attempt in attempts)
     return Message(
         "sent-again", f"unknown: retry; the outcome of attempt {names} is unknown, and no other attempt has its URL"
@@ -64,20 +64,20 @@ def sent_again(attempts: Iterable[Attempt]) -> Message:
 
 
 def also_delivers(codes: Iterable[str], why_not: str) -> tuple[Message, ...]:
-    """Return a note about undesired codes that a restored attempt also delivers; nothing without such codes."""
+    """Return a note about the undesired codes that a restored attempt also delivers; empty if there are none."""
     named = ", ".join(sorted(codes))
     return (Message("also-delivers", f"it also delivers {named} ({why_not})"),) if named else ()
 
 
 def moving(request: Request, attempt: Attempt) -> Message:
-    """Return a warning that codes which move here are delivered at another address until that one is removed."""
+    """Return a warning that moving codes are also delivered at another address until its attempt is removed."""
     what = f"{_shared(request, attempt)}: also delivered to {attempt.template} until the operator removes"
     what = f"{what} {attempt.address} (attempt {attempt.id})"
     return Message("moving-codes", f"{what}, if that was created" if attempt.unresolved else what)
 
 
 def exchanged(one: Address, other: Address) -> Message:
-    """Return a question about two replacements that swap their URLs."""
+    """Return a warning about two replacements that swap their URLs."""
     return Message("urls-exchanged", f"the URLs of {one} and {other} are swapped; is that intended?")
 
 
@@ -91,14 +91,14 @@ def cancel_removal(attempt: Attempt) -> Message:
 
 
 def sent_again_later(attempt: Attempt, after: float, now: float) -> Message:
-    """Return that nobody has to resolve an unknown create: an apply after that time sends it again."""
+    """Return the message that nobody has to resolve an unknown create, as an apply after that time sends it again."""
     known = "its call may be in flight; if it has no outcome," if attempt.in_flight(now) else "outcome unknown;"
     what = f"{known} after {stamp(after)} the next apply sends it again (unknown: retry): nothing to do"
     return Message("sent-again-later", what, attempt.address, settling(attempt)[2:])
 
 
 def unresolved(attempt: Attempt, record: Record, now: float) -> Message:
-    """Return that the outcome of a create is unknown, since when, by whom, and how to resolve it."""
+    """Return the message that the outcome of a create is unknown: since when, by whom, and how to resolve it."""
     started = f"create started {attempt.since} by {who(attempt.by)}"
     steps, seen = settling(attempt, now), record.received_by(attempt)
     if seen:
@@ -113,9 +113,9 @@ def unresolved(attempt: Attempt, record: Record, now: float) -> Message:
 
 
 def elsewhere(request: Request, attempt: Attempt, renaming: Sequence[str]) -> Message:
-    """Return why a request is not created: an attempt of another address has one of its routes.
+    """Return the reason why a request is blocked: an attempt of another address has one of its routes.
 
-    `renaming` are the arguments of the `state mv` that would move that attempt here, empty if there is none.
+    `renaming` are the arguments of the `state mv` that would move that attempt here; empty if none would.
     """
     what = f"{_shared(request, attempt)} to {attempt.template} is already in force as {attempt.address}"
     what = f"{what} (attempt {attempt.id})"
@@ -127,20 +127,20 @@ def elsewhere(request: Request, attempt: Attempt, renaming: Sequence[str]) -> Me
 
 
 def rival(codes: Iterable[str], address: Address) -> Message:
-    """Return why codes are not created: another address of the service desires them too."""
+    """Return the reason why codes are not created: another address of the service desires them too."""
     what = f"{address}, at the same service, has {', '.join(codes)} too"
     return Message("desired-twice", what, steps=(step("in config/, remove these event codes from one of the two"),))
 
 
 def removed_first(attempt: Attempt) -> Message:
-    """Return that a `replace: wait` waits for a removal that the plan itself requests."""
+    """Return the reason why a `replace: wait` waits: the plan itself requests the removal."""
     return Message("waits-for-removal", f"{_awaited(attempt)}; apply requests its removal")
 
 
 def waiting(attempt: Attempt, codes: Sequence[str], *, is_staying: bool) -> Message:
-    """Return that a `replace: wait` waits for the removal of these codes, which a person must request.
+    """Return the reason why a `replace: wait` waits: a person must request the removal of these codes.
 
-    `is_staying`: the attempt awaits removal, and the plan restores it.
+    `is_staying` is true if the attempt awaits removal and the plan restores it.
     """
     if attempt.unresolved:
         return Message("waits-for-removal", f"{_awaited(attempt)}, whose outcome is unknown")
@@ -148,7 +148,7 @@ def waiting(attempt: Attempt, codes: Sequence[str], *, is_staying: bool) -> Mess
 
 
 def leaving(attempt: Attempt, codes: Iterable[str]) -> Message:
-    """Return why a desired route is neither kept nor created: somebody has requested its removal."""
+    """Return the reason why a desired route is neither kept nor created: its removal was requested."""
     named = tuple(codes)
     what = f"removal of {', '.join(named)} (attempt {attempt.id}) was requested, but config/ still desires it"
     keep = step("to keep it, run", *removal_command("cancel", attempt, named))
@@ -157,12 +157,12 @@ def leaving(attempt: Attempt, codes: Iterable[str]) -> Message:
 
 
 def after(takers: Iterable[Address]) -> Message:
-    """Return which creates a removal waits for."""
+    """Return the reason why a removal waits: other addresses take over its codes first."""
     return Message("after-takers", f"after its event codes are taken over by {', '.join(takers)}")
 
 
 def depends(blocked: Sequence[Address], unselected: Sequence[Address]) -> tuple[Message, ...]:
-    """Return why a removal is blocked: the addresses that take its codes over are blocked, or not selected."""
+    """Return the reasons why a removal is blocked: an address that takes over its codes is blocked or unselected."""
     messages = [Message("waits-for-blocked", f"waiting for {address}, which is blocked") for address in blocked]
     options = [word for address in unselected for word in ("-t", address)]
     if unselected:
@@ -173,7 +173,7 @@ def depends(blocked: Sequence[Address], unselected: Sequence[Address]) -> tuple[
 
 
 def other_service(target: Target, recorded: str) -> Message:
-    """Return that a target belongs to a different service than the settings name; usually a setting is wrong."""
+    """Return the message that the record binds a target to another service; usually a setting is wrong."""
     what = f"the record binds this target to the service at {recorded}, but the settings name {target.base_url}"
     what = f"{what}; nothing is created there"
     if is_sandbox(recorded) != is_sandbox(target.base_url):
@@ -189,7 +189,7 @@ def other_service(target: Target, recorded: str) -> Message:
 
 
 def other_account(target: Target, recorded: Iterable[str], current: str) -> Message:
-    """Return that a target belongs to a different account than the settings name, both as short hashes."""
+    """Return the message that the record binds a target to another account; accounts are short hashes."""
     bound = ", ".join(sorted(account[:19] for account in recorded))
     what = f"the record binds this target to the account {bound}…, but the settings name {current[:19]}…"
     what = f"{what}; nothing is created there"

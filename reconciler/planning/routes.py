@@ -1,4 +1,4 @@
-"""The routes of a service: those that are in force, or may be, and those that are desired."""
+"""The routes of a service: those in force, those possibly in force, and those desired."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Routes:
-    """The routes of the record and of `config/`, service by service; indexed when a create first asks."""
+    """The routes of the record and of `config/` by service. The indexes are built on first use."""
 
     def __init__(self, desired: Desired, record: Record) -> None:
         self._desired = desired
@@ -30,10 +30,12 @@ class Routes:
     def elsewhere(self, address: Address, request: Request) -> list[Attempt]:
         """Return the attempts of other addresses that deliver, or may deliver, a route of a request."""
         url, routes = normal_url(request.template), self._record.routes_at(self.services[address.target])
-        return _others(address, (attempt for code in request.codes for attempt in routes.get((code, url), ())))
+        return _at_other_addresses(
+            address, (attempt for code in request.codes for attempt in routes.get((code, url), ()))
+        )
 
     def moving(self, address: Address, request: Request) -> list[Attempt]:
-        """Return the attempts of other addresses that deliver, or may, a code of a request not desired of them."""
+        """Return the attempts that deliver, or may deliver, codes of a request that their address does not desire."""
         service = self.services[address.target]
         holders = (
             attempt
@@ -41,12 +43,12 @@ class Routes:
             for attempt in self._by_code.get((service, code), ())
             if not self._is_desired(attempt.address, code, service)
         )
-        return _others(address, holders)
+        return _at_other_addresses(address, holders)
 
     def superseded(self, address: Address, request: Request) -> list[Attempt]:
-        """Return the superseded attempts of other addresses that may deliver the same codes as a request.
+        """Return the superseded attempts of other addresses that may deliver the codes of a request.
 
-        Each has a URL of its own, so that the endpoint can tell what arrives there: they block nothing.
+        They block nothing: each has its own URL, so the endpoint can distinguish their notifications.
         """
         service = self.services[address.target]
         holders = (
@@ -56,10 +58,10 @@ class Routes:
             if code in request.codes and self._record.service_of(attempt.base_url) == service
             if attempt.is_at(request.template) or not self._is_desired(attempt.address, code, service)
         )
-        return _others(address, holders)
+        return _at_other_addresses(address, holders)
 
     def leaving(self, attempt: Attempt, codes: Iterable[str]) -> tuple[str, ...]:
-        """Return those of `codes` that an attempt has and that are not desired of its address."""
+        """Return the codes among `codes` that an attempt has and that its address no longer desires."""
         service = self._record.service_of(attempt.base_url)
         wanted = set(codes)
         return tuple(
@@ -67,10 +69,10 @@ class Routes:
         )
 
     def rival(self, address: Address, request: Request) -> Subscription | None:
-        """Return a desired subscription of another address whose codes must not overlap with this one's, but do.
+        """Return a desired subscription of another address that conflicts with codes of this request, if any.
 
-        Within one `base_url`, `config/` is checked when it is read; this is for services that the record declares the
-        same. A subscription in force is preferred, then the first in order.
+        Within one `base_url`, `config/` is already checked when it is read; this check is for services that the record
+        declares to be the same. A subscription in force is preferred, then the first in order.
         """
         mode = self._desired.targets[address.target].overlap
         service = self.services[address.target]
@@ -90,8 +92,8 @@ class Routes:
     def renaming(self, attempt: Attempt, address: Address) -> tuple[str, ...]:
         """Return the arguments of the `state mv` that moves an attempt to this address; empty if it was not renamed.
 
-        A renamed subscription is no longer desired under its old address. If the new address is taken by a subscription
-        that is itself no longer desired there, that one is moved first.
+        An attempt was renamed if its address no longer desires it. If the new address is occupied by a subscription
+        that is not desired there either, the command moves that subscription away first.
         """
         if not (attempt.by_plan or attempt.status is Status.LIVE) or self._is_kept(attempt.address):
             return ()
@@ -103,23 +105,23 @@ class Routes:
         return address, aside
 
     def is_kept_elsewhere(self, attempt: Attempt) -> bool:
-        """True if an attempt may be the same subscription as one desired of another address, since one was imported.
+        """True if an attempt may be the same subscription as a desired one of another address.
 
-        Its removal could then remove the only subscription.
+        One of the two was imported. Removing the attempt could then remove the only subscription.
         """
         route = (attempt.codes[0], normal_url(attempt.template))
         sharing = self._record.routes_at(self._record.service_of(attempt.base_url)).get(route, ())
         return any(
             other.status is Status.LIVE and is_recorded_twice(attempt, other) and self._is_wanted(other)
-            for other in _others(attempt.address, sharing)
+            for other in _at_other_addresses(attempt.address, sharing)
         )
 
     def _is_kept(self, address: Address) -> bool:
-        """True if an address has something in force that is desired there."""
+        """True if an address has something in force that it desires."""
         return any(map(self._is_wanted, self._present(address)))
 
     def _is_wanted(self, attempt: Attempt) -> bool:
-        """True if a route of an attempt is desired of its address."""
+        """True if the address of an attempt desires one of its routes."""
         subscription = self._desired.subscriptions.get(attempt.address)
         if subscription is None:
             return False
@@ -157,7 +159,7 @@ class Routes:
         return found
 
 
-def _others(address: Address, attempts: Iterable[Attempt]) -> list[Attempt]:
-    """Return each attempt once, sorted, without those of `address` itself."""
+def _at_other_addresses(address: Address, attempts: Iterable[Attempt]) -> list[Attempt]:
+    """Return the attempts of other addresses, sorted and without duplicates."""
     others = {attempt.id: attempt for attempt in attempts if attempt.address != address}
     return sorted(others.values(), key=lambda attempt: (attempt.address, attempt.id))

@@ -1,4 +1,4 @@
-"""The status of targets: subscriptions in force, with evidence that they deliver; tasks for a person; the verdict."""
+"""Computes the status of targets: subscriptions in force with their evidence, tasks for a person, and the verdict."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 
 
 SILENT_AFTER = timedelta(days=30)
-"""How long nothing may be received of a route before it counts as silent."""
+"""A route without notifications for this long counts as silent."""
 
 DOUBTED_FOR = timedelta(days=14)
-"""How long the operator may still act on a removal request that was cancelled."""
+"""How long the operator may still act on a cancelled removal request."""
 
 
 def status(desired: Desired, record: Record, plan: Plan, now: float) -> ProjectStatus:
-    """Return the status at `now` (epoch seconds) of every target that the plan selects, declared or not.
+    """Return the status at `now` (epoch seconds) of every selected target.
 
-    A target that is not declared is listed if it has something in force or unresolved.
+    A target that `config/` does not declare is included if it has something in force or unresolved.
     """
     selection = Selection(plan.selection)
     beyond = excess(record)
@@ -139,12 +139,12 @@ def _doubtful(attempts: Iterable[Attempt], record: Record, since: str) -> Iterat
 
 
 def verdict_of_status(status: ProjectStatus) -> Verdict:
-    """Return the verdict of `verdict_of_plan` on what is left; a create in flight counts as a change."""
+    """Return the verdict on a status. Unlike in `verdict_of_plan`, a create in flight counts as a change."""
     return verdict_of_plan(status.plan, status.now, in_flight=Verdict.CHANGES)
 
 
 def removals(status: ProjectStatus) -> list[Removals]:
-    """Return the news for the operator of each target in a status; targets without news are left out."""
+    """Return the news for the operator of each target; targets without news are omitted."""
     restored = {
         attempt for change in status.plan.changes if change.action is Action.RESTORE for attempt in change.concerns
     }

@@ -1,4 +1,4 @@
-"""The changes of one address, from what is desired of it and the attempts it has."""
+"""Computes the changes of one address from its desired subscription and its attempts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RETRIES = 3
 
 
 def is_as_desired(subscription: Subscription, attempt: Attempt) -> bool:
-    """True if the only attempt is live, exactly as desired: a quick check of the common case."""
+    """True if the only attempt is live and exactly as desired; a fast check for the common case."""
     return (
         attempt.status is Status.LIVE
         and attempt.codes == subscription.codes
@@ -37,7 +37,7 @@ def is_as_desired(subscription: Subscription, attempt: Attempt) -> bool:
 
 
 class Case(Struct, frozen=True):
-    """One address: its desired subscription, its attempts, oldest first, and the context for planning its changes."""
+    """An address with its desired subscription and its attempts (oldest first), and the context for its plan."""
 
     address: Address
     after: Request | None
@@ -75,7 +75,7 @@ class Case(Struct, frozen=True):
 
 
 def changes_of(case: Case) -> list[Change]:
-    """Return the changes of one address: usually none or one; more if some attempts stay and others go."""
+    """Return the changes of one address: usually none or one; more if some attempts stay and others are removed."""
     blocking = [attempt for attempt in case.attempts if attempt.blocks]
     if not blocking:
         return _settled(case)
@@ -91,7 +91,7 @@ def changes_of(case: Case) -> list[Change]:
 
 
 def _may_retry(case: Case, attempt: Attempt) -> bool:
-    """True if an unknown create may be sent again once settled. Under `replace: wait`, never beside another URL."""
+    """True if an unknown create may be retried once it is settled; under `replace: wait`, only at the desired URL."""
     return (
         case.target.unknown is Unknown.RETRY
         and attempt.own_url
@@ -107,7 +107,10 @@ def _unresolved(case: Case, blocking: Sequence[Attempt], why: Iterable[Message])
 
 
 def _settled(case: Case) -> list[Change]:
-    """Return the changes that restore what they can, create what is missing, and remove attempts at old URLs."""
+    """Return the changes of an address without blocking unknown outcomes.
+
+    They restore what they can, create what is missing, and remove attempts at old URLs.
+    """
     live = [a for a in case.attempts if a.status is Status.LIVE and not case.routes.is_kept_elsewhere(a)]
     if case.after is None:
         return [case.change(Action.REMOVE, reasons.NOT_DESIRED, concerns=live)] if live else []
@@ -136,7 +139,7 @@ def _settled(case: Case) -> list[Change]:
 
 
 def _with_one_removal(changes: Sequence[Change]) -> list[Change]:
-    """Return the changes with their removals merged into one."""
+    """Return the changes with all removals merged into one."""
     removals = [change for change in changes if change.action is Action.REMOVE]
     if len(removals) < 2:
         return [*changes]
@@ -147,9 +150,9 @@ def _with_one_removal(changes: Sequence[Change]) -> list[Change]:
 
 
 def _leaving(case: Case, after: Request, staying: set[str]) -> list[tuple[Attempt, list[str]]]:
-    """Return attempts awaiting removal at the desired URL, each with the desired codes that it still delivers.
+    """Return the attempts awaiting removal at the desired URL, with the desired codes that they still deliver.
 
-    Such a route is in force, so it is not created again: a person cancels the removal, or waits until it is done.
+    Such a route is in force, so it is not created again: a person cancels the removal or waits for it.
     """
     found = []
     for attempt in case.attempts:
@@ -161,9 +164,9 @@ def _leaving(case: Case, after: Request, staying: set[str]) -> list[tuple[Attemp
 
 
 def _restorable(case: Case, after: Request, here: Sequence[Attempt]) -> list[Attempt]:
-    """Return attempts to restore: a plan requested their removal, and they deliver desired codes that are not live.
+    """Return the attempts to restore: a plan requested their removal, and they deliver desired codes that are not live.
 
-    An attempt with an undesired code may be chosen too: the code is then surplus.
+    An attempt with an undesired code may be chosen; that code is then surplus.
     """
     codes = set(after.codes).difference(*(attempt.codes for attempt in here))
     awaiting = [attempt for attempt in case.attempts if attempt.status is Status.AWAITING_REMOVAL]
@@ -177,7 +180,7 @@ def _restorable(case: Case, after: Request, here: Sequence[Attempt]) -> list[Att
 
 
 def _deliver(case: Case, request: Request, kept: Sequence[Attempt], old: Sequence[Attempt]) -> list[Change]:
-    """Return the change that creates a request, or one that is blocked, and the changes of attempts at an old URL."""
+    """Return the change that creates a request, possibly blocked, and the changes of attempts at old URLs."""
     blocked = _blocked_elsewhere(case, request)
     if blocked is not None:
         return [blocked]
