@@ -1,9 +1,9 @@
-"""The facts still to be appended: pending ones, and drafts of changes.
+"""Holds the facts that wait to be appended: pending facts and drafts of changes.
 
-One append is in flight at a time; what arises meanwhile goes out together in the next (group commit). So that calls
-which end shortly after one another share an append, a pending fact may wait for as long as the last append took: with
-a store that pushes, this halves the number of appends; with a file, nobody notices. Pending facts come first and are
-never given up; drafts are valid only for the head they were made for.
+Only one append is in flight; facts that arise meanwhile go into the next one (group commit). A pending fact may wait as
+long as the last append took, so that calls that end shortly after one another share an append. This halves the number
+of appends to a store that pushes, and costs no noticeable time with a file. Pending facts come first and are never
+dropped. Drafts are valid only for the head that they were made for.
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ if TYPE_CHECKING:
     from reconciler.record.journal import Reading
 
 
-_NAMED = 3  # facts that a note names
+_NAMED = 3  # facts listed in a note
 
 
 class AppendEnd(Enum):
-    """The result of an append. MOVED: another run appended first. REPLACED: the record lacks entries this run read.
+    """The result of an append. DURABLE: its lines are in the record.
 
-    RETRY: the same lines are appended again. FAILED: they are not.
+    MOVED: another run appended first. REPLACED: the record lacks entries that this run has read. RETRY: the same lines
+    are appended again. FAILED: the append failed for good.
     """
 
     DURABLE = "durable"
@@ -48,7 +49,7 @@ class AppendEnd(Enum):
 
 
 class Draft(Struct, frozen=True):
-    """The facts that carry out a change, if the head has not moved; `attempt` is the id if the change sends a call."""
+    """The facts that carry out a change if the head has not moved; `attempt` is the id of the call, if there is one."""
 
     change: Change
     facts: tuple[ApplyFact, ...]
@@ -56,7 +57,7 @@ class Draft(Struct, frozen=True):
 
 
 class Batch(Struct, frozen=True):
-    """One append: the first `pending` pending facts, and drafts. `number` is the record's line count after it."""
+    """An append: the first `pending` pending facts and some drafts. `number` is the record's line count afterwards."""
 
     effect: Append
     pending: int
@@ -64,17 +65,19 @@ class Batch(Struct, frozen=True):
     number: int
 
     def is_in(self, reading: Reading) -> bool:
-        """True if the record holds this batch at its intended position."""
+        """True if the record has this batch at its intended position."""
         return len(reading.lines) >= self.number and reading.lines[self.number - 1].hash == self.effect.last
 
 
 class AppendQueue:
-    """The last known head of the record, and the facts that wait to be appended to it.
+    """The last known head of the record, and the facts that wait to be appended.
 
-    `reading` is the record as last read, without the facts appended since. The last batch may be in the record since
-    `tried_at`, and not before. `problem` is why the last append failed. `give_up_at` (steady seconds) is when to stop
-    waiting for the store. `took` is how many seconds the last append took, `conflicts` counts those in a row.
-    `abandoned`: nothing more is appended, since the store has not answered in time, or the record is closed.
+    - `reading` is the record as last read, without the facts appended since.
+    - `problem` is the reason why the last append failed, and `conflicts` counts consecutive conflicts.
+    - `give_up_at` (steady seconds) is when to stop waiting for the store.
+    - `abandoned` is true if nothing more is appended: the store did not answer in time, or the record is closed.
+    - `tried_at` is the earliest time at which the last batch can have reached the record.
+    - `took` is the duration of the last append in seconds.
     """
 
     def __init__(self, reading: Reading, context: Context) -> None:
@@ -103,21 +106,21 @@ class AppendQueue:
 
     @property
     def busy(self) -> bool:
-        """True if something is still to be appended and has not failed for good."""
+        """True if facts remain to be appended that have not failed for good."""
         return not self.abandoned and (self._batch is not None or self._has_new_pending)
 
     @property
     def to_save(self) -> list[ApplyFact]:
-        """The pending facts, preceded by their intents from this run, which the record may have lost.
+        """Return the pending facts, preceded by their intents from this run, which the record may have lost.
 
-        After the run has finished, these are the facts that could not be appended.
+        Once the run has finished, these are the facts that could not be appended.
         """
         attempts = dict.fromkeys(fact.attempt for fact in self._pending if isinstance(fact, Answered))
         return [*(self._intents[attempt] for attempt in attempts if attempt in self._intents), *self._pending]
 
     @property
     def wake_at(self) -> float | None:
-        """The time of the next timeout, in steady seconds, if the store does not answer before."""
+        """Return the time of the next timeout, in steady seconds, or None; until then the queue needs no attention."""
         if not self.busy:
             return None
         if self._batch is None:
@@ -125,17 +128,17 @@ class AppendQueue:
         return min((at for at in (self._retry_at, self.give_up_at) if at is not None), default=None)
 
     def waits_for_batch(self, now: Instant) -> bool:
-        """True if pending facts may still wait for more; they wait no longer than the last append took."""
+        """True if pending facts may still wait for others; they wait no longer than the last append took."""
         return self.idle and self._has_new_pending and now.steady < self._batch_due
 
     def add(self, facts: Iterable[ApplyFact], now: Instant) -> None:
-        """Add facts to those that are pending."""
+        """Add facts to the pending ones."""
         if not self._has_new_pending:
             self._pending_since = now.steady
         self._pending += facts
 
     def next_append(self, drafts: Sequence[Draft], now: Instant) -> Append | None:
-        """Return the append to make now, None if there is none yet. `drafts` are empty unless the queue is idle."""
+        """Return the append to make now, or None. `drafts` must be empty unless the queue is idle."""
         if self.abandoned:
             return None
         if self._batch is None:
@@ -154,7 +157,7 @@ class AppendQueue:
         batch = self._batch
         assert batch is not None  # noqa: S101 - only an append in flight can end
         self.took = now.steady - self._started
-        # A lost answer of the store looks like a conflict or a failure: what was read since decides.
+        # A lost answer looks like a conflict or a failure, so the record that was read since decides.
         if isinstance(event, Appended) or (event.reading is not None and batch.is_in(event.reading)):
             return AppendEnd.DURABLE, self._durable(batch)
         self.problem = event.problem
@@ -171,7 +174,7 @@ class AppendQueue:
         return AppendEnd.MOVED if continues else AppendEnd.REPLACED, batch
 
     def abandon_overdue(self, now: Instant) -> Batch | None:
-        """Give up the append in flight if its time is over, and return its batch; None otherwise."""
+        """Give up the append in flight if it is overdue, and return its batch; otherwise return None."""
         batch = self._batch
         if batch is None or self.give_up_at is None or now.steady < self.give_up_at:
             return None
@@ -196,7 +199,7 @@ class AppendQueue:
         return Batch(effect, len(self._pending), tuple(drafts), self._number + len(facts))
 
     def _describe(self, facts: Iterable[ApplyFact]) -> str:
-        """Return one line about a batch, for stores that keep a history of their own."""
+        """Return one line that describes a batch, for stores that keep a history."""
         words = []
         for fact in facts:
             match fact:
@@ -221,7 +224,7 @@ class AppendQueue:
         return batch
 
     def _accepts_nothing(self, reading: Reading) -> bool:
-        """True if outcomes cannot be appended: the record is another one or closed, or there are too many conflicts."""
+        """True if outcomes cannot be appended: a closed or different record, or too many conflicts."""
         if reading.record.id != self.reading.record.id:
             self.problem = Message("record-replaced", "another record has taken its place", reading.standing.place)
         elif reading.record.closed_to:
@@ -232,15 +235,18 @@ class AppendQueue:
         return True
 
     def _adopt(self, reading: Reading) -> None:
-        """Continue from a record that others have appended to."""
+        """Continue with a record to which others have appended."""
         new = [line.fact for line in reading.lines[self._number :]]
-        self._pending = [fact for fact in self._pending if fact not in new]  # an append that failed may have arrived
+        self._pending = [fact for fact in self._pending if fact not in new]  # a failed append may have arrived
         self._failed_pending = self._failures = 0
         self.reading = reading
         self._head, self._number = reading.record.head, len(reading.lines)
 
     def _failed(self, batch: Batch, now: Instant) -> AppendEnd:
-        """Retry the same lines for a while: if the first try arrives after all, it is the same append."""
+        """Return RETRY or, after several failures, FAILED.
+
+        The same lines are appended again, so that a first try that arrives late is the same append.
+        """
         backoff = self._context.limits.backoff
         self._failures += 1
         if self._failures <= len(backoff):
@@ -252,10 +258,11 @@ class AppendQueue:
 
 
 class WorkQueue:
-    """The changes of a run. `sends` wait for a call each, by target; `local` take facts only, by address.
+    """The changes of a run that still wait, and the results of the finished ones.
 
-    `results` are by address and action. `requested` are the attempts whose removal this run has requested, `restored`
-    those that it has restored.
+    `sends` are the changes that need a call, by target; `local` are those that only append facts, by address. `results`
+    are by address and action. `requested` are the attempts whose removal this run has requested, and `restored` those
+    that it has restored.
     """
 
     def __init__(self) -> None:
@@ -279,16 +286,16 @@ class WorkQueue:
             self.local.setdefault(change.address, []).append(change)
 
     def take_all(self) -> list[Change]:
-        """Remove and return all changes that wait."""
+        """Remove and return all waiting changes."""
         waiting = [change for changes in (*self.sends.values(), *self.local.values()) for change in changes]
         self.sends.clear()
         self.local.clear()
         return waiting
 
     def take_send(self, target: TargetName) -> tuple[Change, list[Change]]:
-        """Remove and return the next change that sends on a target, and the local ones to record with its intent.
+        """Remove and return a target's next change that sends, and the local changes to record with its intent.
 
-        The local changes are of the same address; recorded earlier, they would alter the change that sends.
+        The local changes have the same address. If they were recorded earlier, they would alter the change that sends.
         """
         change = self.sends[target].popleft()
         if not self.sends[target]:
@@ -296,13 +303,13 @@ class WorkQueue:
         return change, self._ready(change.address) if change.address in self.local else []
 
     def take_local(self) -> list[Change]:
-        """Remove and return the local changes that can be made now: those at addresses without a create to come."""
+        """Remove and return the local changes that can be made now: those at addresses without a pending create."""
         return [
             change for address in [*self.local] if address not in self._unfinished for change in self._ready(address)
         ]
 
     def drop_sends(self, target: TargetName, outcome: Done, detail: str) -> None:
-        """Conclude the changes of a target that wait to be sent."""
+        """Conclude a target's changes that wait to be sent."""
         for change in self.sends.pop(target, ()):
             self.conclude(change, outcome, detail=detail)
 
@@ -330,7 +337,7 @@ class WorkQueue:
     def _ready(self, address: Address) -> list[Change]:
         """Remove and return the local changes of an address that can be made now.
 
-        A REMOVE waits until its codes are created elsewhere, and is skipped if they were not.
+        A REMOVE waits until its codes are created elsewhere, and is skipped if that fails.
         """
         ready, waiting = [], []
         for change in self.local.pop(address):

@@ -1,4 +1,4 @@
-"""A create call, from the draft of its intent to its answer, and the rules for retries."""
+"""The create call of an attempt, from the draft of its intent to its answer, and the rules for retries."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 
 
 class Phase(Enum):
-    """The phase of a call. DRAFTED: its intent is not durable yet.
+    """The phase of a call.
 
-    STALE: the record has to be re-read before it is sent. READING: that is under way. IN_FLIGHT: it is sent, and not
-    answered. RETRYING: it was certainly not created, and waits for its next try.
+    DRAFTED: its intent is not durable yet. STALE: the record must be read again before the call is sent. READING: the
+    record is being read. IN_FLIGHT: the call was sent and has no answer yet. RETRYING: the call certainly created
+    nothing and waits for its next try.
     """
 
     DRAFTED = "drafted"
@@ -39,9 +40,9 @@ class Phase(Enum):
 
 
 class Call(Struct):
-    """The call of one attempt. `send_by`, `give_up_at` and `retry_at` are steady seconds.
+    """The call of an attempt. `send_by`, `give_up_at` and `retry_at` are in steady seconds.
 
-    `tries` counts how often it was sent; `last` is the last answer. `renew` is as in `Send`.
+    `tries` counts how often it was sent, and `last` is the last answer. `renew` is as in `Send`.
     """
 
     change: Change
@@ -56,17 +57,17 @@ class Call(Struct):
 
     @property
     def attempt(self) -> str:
-        """The id of its attempt."""
+        """Return the id of the attempt."""
         return self.intent.attempt
 
     @property
     def wake_at(self) -> float | None:
-        """The time of its next timeout, in steady seconds, if no event comes before."""
+        """Return the time of the call's next timeout, in steady seconds; None if it has none."""
         waits = {Phase.DRAFTED: None, Phase.IN_FLIGHT: self.give_up_at, Phase.RETRYING: self.retry_at}
         return waits.get(self.phase, self.send_by)
 
     def is_overdue(self, now: Instant) -> bool:
-        """True if the window that its intent names has passed, on either clock."""
+        """True if the window in the call's intent has passed, on either clock."""
         return now.steady >= self.send_by or now.wall >= self.intent.what.send_by
 
     def send(self, read_at: Instant, freshness: float) -> Send:
@@ -79,7 +80,7 @@ class Call(Struct):
 
 
 def objection(call: Call, reading: Reading) -> str | None:
-    """Return why a call whose intent is durable must not be sent, by the current record; None if it may be sent."""
+    """Return why the current record forbids a call whose intent is durable; None if the call may be sent."""
     record = reading.record
     attempt = record.attempts.get(call.attempt)
     if not reading.standing.open:
@@ -97,7 +98,7 @@ def objection(call: Call, reading: Reading) -> str | None:
 
 
 def retry_delay(tries: int, answer: Answer, backoff: Sequence[float]) -> float | None:
-    """Return the seconds to wait after the `tries`-th try before the next one, None if there is no next one.
+    """Return how many seconds to wait after try number `tries`; None if there is no further try.
 
     A call is retried only if it certainly created nothing: it was not sent, or the service asks to repeat it.
     """
@@ -112,9 +113,10 @@ def retry_delay(tries: int, answer: Answer, backoff: Sequence[float]) -> float |
 
 
 class Breaker(Struct, frozen=True):
-    """Limits the calls that are sent to a target during an outage.
+    """Limits the calls to a target during an outage.
 
-    `unknowns` counts unknown outcomes in a row, `busy` refusals by a busy service. `alone`: send one call at a time.
+    `unknowns` counts consecutive unknown outcomes, and `busy` consecutive refusals by a busy service. With `alone`,
+    only one call is in flight at a time.
     """
 
     unknowns: int = 0
@@ -122,7 +124,7 @@ class Breaker(Struct, frozen=True):
     alone: bool = True
 
     def after(self, answer: Answer) -> Breaker:
-        """Return the breaker after one more outcome; a call that was not sent says nothing about the service."""
+        """Return the breaker after another answer; a call that was not sent says nothing about the service."""
         if answer.outcome is Outcome.NOT_SENT:
             return Breaker(self.unknowns, self.busy, alone=self.unknowns > 0)
         unknowns = self.unknowns + 1 if answer.outcome is Outcome.UNKNOWN else 0
@@ -130,7 +132,7 @@ class Breaker(Struct, frozen=True):
         return Breaker(unknowns, busy, alone=unknowns > 0)
 
     def tripped(self, limits: Limits) -> str | None:
-        """Return why nothing more is sent to the target, None if it may be."""
+        """Return why nothing more is sent to the target; None if calls may be sent."""
         again = "; the next apply sends this once it answers again, and repeats no create"
         if self.unknowns >= limits.in_a_row:
             return f"{self.unknowns} unknown outcomes in a row: the service seems to be unavailable{again}"
@@ -164,7 +166,7 @@ def intended(change: Change, context: Context, now: Instant) -> Intended:
 
 
 def answered(intent: Intended, answer: Answer, response: str | None, context: Context, now: Instant) -> Answered:
-    """Return the outcome of an intent; `response` is as in the fact."""
+    """Return the outcome fact for an intent; `response` is as in `Answered`."""
     return Answered(
         at=stamp(now.wall),
         by=context.by,
@@ -198,7 +200,7 @@ def local_facts(change: Change, context: Context, now: Instant) -> tuple[ApplyFa
 
 
 def removal_requests(change: Change, reason: str, context: Context, now: Instant) -> tuple[ApplyFact, ...]:
-    """Return requests to remove all codes of the attempts that a change concerns."""
+    """Return requests to remove all codes of the attempts in `concerns`."""
     at, by = stamp(now.wall), context.by
     return tuple(
         RemovalRequested(at=at, by=by, attempt=attempt.id, codes=attempt.codes, reason=reason, by_plan=True)

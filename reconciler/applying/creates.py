@@ -39,10 +39,10 @@ _INTERRUPTED = "interrupted before it was sent"
 
 
 class Creates:
-    """The calls of one run. It takes changes from `work`, and adds their outcomes to `appends`.
+    """The calls of a run. It takes changes from `work` and adds their outcomes to `appends`.
 
-    `authorised` are the targets with a token. `lost_response`: the response to a create could not be saved. Calls that
-    were given up without an answer stay known: a late answer still counts.
+    `authorised` are the targets with a token. `lost_response` is true if the response to a create could not be saved.
+    Calls that were given up without an answer are remembered, as a late answer still counts.
     """
 
     def __init__(self, context: Context, work: WorkQueue, appends: AppendQueue) -> None:
@@ -66,26 +66,26 @@ class Creates:
 
     @property
     def stopped(self) -> str | None:
-        """The reason why nothing more is sent to any target, None if there is none."""
+        """Return the reason why nothing more is sent to any target; None if there is none."""
         if self.interrupted:
             return _INTERRUPTED
         return LOST_RESPONSE if self.lost_response else None
 
     @property
     def in_flight(self) -> dict[str, Address]:
-        """The attempts whose calls have not ended, with their addresses."""
+        """Return the attempts whose calls have not ended, with their addresses."""
         return {call.attempt: call.change.address for call in self._calls.values() if call.phase is Phase.IN_FLIGHT}
 
     @property
     def wake_at(self) -> float | None:
-        """The time of the next timeout, in steady seconds, if no event comes before."""
+        """Return the time of the next timeout, in steady seconds; None if there is none."""
         times = (call.wake_at for call in self._calls.values())
         return min((time for time in times if time is not None), default=None)
 
     # Before a call is sent
 
     def drafts(self, now: Instant) -> list[Draft]:
-        """Return the next intents to append: no more than calls may be in flight, none for a target with an outage."""
+        """Return the next intents to append, within the limit of calls in flight; none for a target with an outage."""
         limits, work, drafts = self._context.limits, self._work, []
         for target in [*work.sends]:
             breaker = self._breakers.get(target, Breaker())
@@ -110,17 +110,20 @@ class Creates:
     def send_first(
         self, attempts: Sequence[str], now: Instant, read_at: Instant, reading: Reading | None
     ) -> list[Effect]:
-        """Send calls whose intents are durable since `read_at`; `reading` shows them if their append was in doubt."""
+        """Send the calls whose intents have been durable since `read_at`.
+
+        `reading` contains the intents; it is None if their append was not in doubt.
+        """
         return [effect for attempt in attempts for effect in self._send(self._calls[attempt], now, read_at, reading)]
 
     def retry_due(self, now: Instant) -> None:
-        """Have the record re-read for calls whose wait is over."""
+        """Mark the calls whose wait is over, so that the record is read again for them."""
         for call in list(self._calls.values()):
             if call.phase is Phase.RETRYING and call.retry_at <= now.steady:
                 call.phase = Phase.STALE
 
     def reread(self) -> list[Effect]:
-        """Re-read the record if calls wait for it. One re-read at a time serves all calls waiting when it begins."""
+        """Return the effect that reads the record again, if calls wait for it; it serves all calls waiting then."""
         waiting = [call for call in self._calls.values() if call.phase is Phase.STALE]
         if self._reread_in_flight or not waiting:
             return []
@@ -130,9 +133,9 @@ class Creates:
         return [Reread()]
 
     def on_reread(self, reading: Reading | str, read_at: Instant, now: Instant) -> list[Effect]:
-        """Send the calls waiting for this reading, unless it forbids them; withdraw them if the re-read failed.
+        """Send the calls that wait for this reading, unless it forbids them.
 
-        `reading` is then the text of the failure.
+        If the read failed, `reading` is the text of the failure, and the calls are withdrawn.
         """
         self._reread_in_flight = False
         effects: list[Effect] = []
@@ -146,7 +149,7 @@ class Creates:
     # After a call was sent
 
     def on_answer(self, event: CallEnded, now: Instant) -> None:
-        """Settle the call, or retry it."""
+        """Settle the call or schedule its retry."""
         if event.lost:
             self.lost_response = True
             for target in [*self._work.sends]:
@@ -166,7 +169,7 @@ class Creates:
             call.renew = call.renew and event.answer.status != 401
 
     def give_up_overdue(self, now: Instant) -> None:
-        """Give up calls that have timed out, and calls whose window passed during a re-read."""
+        """Give up calls that have timed out, and calls whose window passed while the record was read."""
         for call in list(self._calls.values()):
             if call.phase is Phase.IN_FLIGHT and call.give_up_at <= now.steady:
                 detail = "interrupted while the call was in flight" if self.interrupted else "timed out"
@@ -184,7 +187,7 @@ class Creates:
                 self._withdraw(call, _INTERRUPTED, now)
 
     def salvage(self, answers: Iterable[CallEnded], failure: str, now: Instant) -> None:
-        """Settle every call after an unexpected error, from its answer if `answers` has one."""
+        """Settle every call after an unexpected error, from its answer if `answers` contains one."""
         ended = {event.attempt: event for event in answers}
         for call in [*self._given_up.values(), *self._calls.values()]:
             if event := ended.get(call.attempt):
@@ -196,7 +199,7 @@ class Creates:
                 self._withdraw(call, failure, now)
 
     def _draft(self, target: TargetName, now: Instant) -> list[Draft]:
-        """Return drafts of the next change of a target and of the local changes that are recorded with its intent."""
+        """Return drafts of a target's next change and of the local changes that are recorded with its intent."""
         change, local = self._work.take_send(target)
         limits, intent = self._context.limits, intended(change, self._context, now)
         self._calls[intent.attempt] = Call(
@@ -211,7 +214,7 @@ class Creates:
         return Draft(change, local_facts(change, self._context, now))
 
     def _send(self, call: Call, now: Instant, read_at: Instant, reading: Reading | None) -> list[Effect]:
-        """Send the call, re-read the record first, or withdraw the call."""
+        """Send the call, request a new reading of the record first, or withdraw the call."""
         against = objection(call, reading) if reading is not None else None
         send = call.send(read_at, self._context.limits.freshness)
         if (stopped := self.stopped) is not None:
@@ -229,7 +232,7 @@ class Creates:
         return []
 
     def _withdraw(self, call: Call, detail: str, now: Instant) -> None:
-        """Settle a call that is not sent (again): its last answer is its outcome, if there was one."""
+        """Settle a call that is not sent again; the last answer, if there was one, is its outcome."""
         if call.last is None:
             answer = Answer(Outcome.NOT_SENT, detail=detail)
         else:
@@ -237,7 +240,7 @@ class Creates:
         self._settle(call, answer, now)
 
     def _settle(self, call: Call, answer: Answer, now: Instant, response: str | None = None) -> None:
-        """End the attempt: add its outcome to the pending facts and, if it was created, removal of what it replaces."""
+        """End the attempt: add its outcome to the pending facts, and removal requests for what it has replaced."""
         change, target, context = call.change, call.change.address.target, self._context
         self._forget(call)
         facts: list[ApplyFact] = [answered(call.intent, answer, response, context, now)]

@@ -1,9 +1,8 @@
-"""Performs the effects of the protocol: threads for calls and appends, one queue for the resulting events.
+"""Performs the effects of the protocol with threads for calls and appends, and a queue for the resulting events.
 
-Only the thread that calls `drive` touches the state machine. The other threads are daemons: an interrupted run has
-recorded what is in flight as unknown, and no longer waits for it. Appends and reads of the record have a thread of
-their own, so that calls that hang cannot keep outcomes from being recorded, and a store that hangs cannot keep the run
-from ending.
+Only the thread that calls `drive` touches the state machine. The other threads are daemons: an interrupted run records
+the calls in flight as unknown and does not wait for them. A separate thread appends to and reads the record, so that
+hanging calls cannot delay the recording of outcomes, and a hanging store cannot keep the run from ending.
 """
 
 from __future__ import annotations
@@ -50,12 +49,12 @@ if TYPE_CHECKING:
 log = logging.getLogger("reconciler.applying")
 T = TypeVar("T")
 
-_LONGEST_WAIT = 0.25  # seconds: a signal that comes just before a wait begins is handled after the wait
-_TICK = 0.05  # seconds between two looks at a flag, which takes no lock and so wakes no waiting thread
+_LONGEST_WAIT = 0.25  # seconds: a signal that arrives just before a wait begins is handled after the wait
+_TICK = 0.05  # seconds between checks of a flag, which takes no lock and so cannot wake a waiting thread
 
 
 class Performer:
-    """Performs effects in the caller's thread. `ended` is raised if the run has failed: nothing more is sent then."""
+    """Performs effects in the thread of the caller. `ended` is set if the run has failed: nothing more is sent then."""
 
     def __init__(self, ports: Ports) -> None:
         self.ended = Flag()
@@ -99,12 +98,12 @@ class Performer:
         at = ports.clock()
         try:
             reading = ports.read()
-            if reading.record.contains(effect.last):  # the answer was lost, perhaps before the second place moved
+            if reading.record.contains(effect.last):  # the answer was lost, perhaps before the second place was updated
                 ports.catch_up(reading)
         except Exception as problem:  # noqa: BLE001 - the run goes on without
             unread = message_of(problem)
             self._warn(unread)
-            return NotAppended(unread if has_moved else failed, at)  # its own append may have moved the head
+            return NotAppended(unread if has_moved else failed, at)  # the run's own append may have moved the head
         return NotAppended(failed, at, reading)
 
     def _send(self, send: Send) -> CallEnded:
@@ -124,15 +123,15 @@ class Performer:
         return CallEnded(send.attempt, answer, response, lost)
 
     def _warn(self, problem: Message) -> None:
-        """Log a problem, as a warning the first time: it explains the wait that follows."""
+        """Log a problem; the first one is a warning, as it explains the wait that follows."""
         log.log(logging.INFO if problem in self._warned else logging.WARNING, "%s", problem)
         self._warned.add(problem)
 
 
 def drive(run: Run, ports: Ports) -> None:
-    """Perform effects and pass on events until the run is finished.
+    """Perform effects and pass events to the run until it is finished.
 
-    Raises nothing: an unexpected error ends the run, with all that is known of its calls.
+    Raises nothing: an unexpected error ends the run, and everything known about its calls is kept.
     """
     performer, appender, callers = Performer(ports), _Workers(), _Workers()
     last: Event = Ticked()
@@ -187,7 +186,7 @@ def unless_interrupted(job: Callable[[], T], interrupted: Flag, patience: float)
 
 
 def message_of(problem: Exception) -> Message:
-    """Return the message of an error; for an unexpected error only its class, since its text may hold secrets."""
+    """Return the message of an error; for an unexpected error only its class, as its text may contain secrets."""
     if isinstance(problem, ReconcilerError):
         return problem.messages[0]
     log.debug("unexpected", exc_info=problem)
@@ -199,7 +198,7 @@ def _report(performer: Performer, effect: Effect, inbox: Inbox) -> None:
 
 
 def _next_event(ports: Ports, wake_at: float | None) -> Event:
-    """Return the next event, or Ticked if none arrives before `wake_at` or the longest wait."""
+    """Return the next event; Ticked if none arrives before `wake_at` or within the longest wait."""
     wait = _LONGEST_WAIT if wake_at is None else wake_at - ports.clock().steady
     try:
         return ports.inbox.events.get(timeout=min(max(0.0, wait), _LONGEST_WAIT))
@@ -208,7 +207,7 @@ def _next_event(ports: Ports, wake_at: float | None) -> Event:
 
 
 def _last_answers(run: Run, last: Event, ports: Ports) -> list[CallEnded]:
-    """Wait for answers to the calls in flight, and return them with `last`, whose handling failed."""
+    """Wait for answers to the calls in flight, and return them with `last`, the event whose handling failed."""
     deadline = ports.clock().steady + run.context.limits.grace
     answers = [last] if isinstance(last, CallEnded) else []
     awaited = set(run.in_flight) - {answer.attempt for answer in answers}
@@ -221,7 +220,7 @@ def _last_answers(run: Run, last: Event, ports: Ports) -> list[CallEnded]:
 
 
 class _Workers:
-    """A few daemon threads that run jobs in the order of arrival."""
+    """A few daemon threads that run jobs in order of arrival."""
 
     def __init__(self) -> None:
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
@@ -246,7 +245,10 @@ class _Workers:
 
 
 class Flag:
-    """A flag that is set once, never cleared. Unlike threading.Event it takes no lock: signal handlers may set it."""
+    """A flag that is set once and never cleared.
+
+    Signal handlers may set it: unlike threading.Event, it takes no lock.
+    """
 
     def __init__(self) -> None:
         self.is_set = False
@@ -257,7 +259,7 @@ class Flag:
 
 
 class Inbox:
-    """The events for a run, and interrupts: a signal handler may call `interrupt`."""
+    """The events of a run. A signal handler may call `interrupt`."""
 
     def __init__(self) -> None:
         self.interrupted = Flag()
@@ -273,30 +275,35 @@ class Caller(Protocol):
     """Makes the calls of one target."""
 
     def authorise(self) -> None:
-        """Get a token. Raises ReconcilerError if none is available."""
+        """Get a token. Raises ReconcilerError if no token is available."""
         ...
 
     def create(
         self, attempt: str, codes: Sequence[str], url: str, may_send: Callable[[], bool], *, renew: bool
     ) -> tuple[Answer, str | None, bool]:
-        """Make one create call and save its response.
+        """Make a create call and save its response.
 
-        `may_send` is called as late as possible before the call; `renew`: get another token if this one is refused.
-        Returns the answer, where the response is saved (None: nowhere), and True if it could not be saved.
+        `may_send` is called as late as possible before the call. With `renew`, a refused token is replaced by a new
+        one. Returns the answer, the place of the saved response (None if there is none), and True if it could not be
+        saved.
         """
         ...
 
 
 class Ports(Struct, frozen=True):
-    """The functions through which a run reaches the outside world.
+    """The functions through which a run accesses the outside world.
 
-    `read`, `extend` and `catch_up` are those of `Journal`. `replan` plans again, by the approved selection, on a record
-    as it was read; it does no I/O, and raises ReconcilerError. `callers` are by target, for those with creates.
-    `account` gives the hash of a target's client id, "" if none is set. `save` writes facts that could not be appended,
-    for the reason given, to a recovery file, and returns a message that names it; it raises nothing. `new_id` gives 32
-    random hexadecimal digits, `jitter` numbers from 0 to 1. `pause` waits so many seconds. `observe` is shown the
-    progress after each event. `reach` is called at every durable step, for tests. `by` says who applies. `patience` is
-    how many seconds creates of other runs are given to end.
+    - `read`, `extend` and `catch_up` are those of `Journal`.
+    - `replan` makes a plan for the approved selection from a reading; it does no I/O and raises ReconcilerError.
+    - `callers` make the calls of each target with creates.
+    - `save` writes facts that could not be appended, and the reason, to a recovery file, and returns a message that
+      names the file; it raises nothing.
+    - `clock` returns the current time, `new_id` 32 random hexadecimal digits, and `jitter` a number from 0 to 1.
+    - `pause` waits for a number of seconds.
+    - `observe` receives the run after each event, to show its progress.
+    - `reach` is called at every durable step, for tests.
+    - `by` says who applies, and `account` returns the hash of a target's client id, "" if none is set.
+    - `patience` is how many seconds creates of other runs get to end.
     """
 
     read: Callable[[], Reading]

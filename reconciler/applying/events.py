@@ -1,4 +1,4 @@
-"""The events that the protocol handles, the effects that it asks for, and the inputs of a run."""
+"""The events that the protocol handles, the effects that it requests, and the inputs of a run."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class Unauthorised(Struct, frozen=True):
 
 
 class Appended(Struct, frozen=True):
-    """The append in flight is durable, also in the second place, and its head is noted."""
+    """The append in flight is durable, its second place is updated, and its head is noted."""
 
 
 class NotAppended(Discreet, frozen=True):
-    """The append in flight met another head, failed, or its answer was lost.
+    """The append in flight met a different head, failed, or lost its answer.
 
-    `reading` is the record as it was read since, not before `at`, with the second place brought up to date; None if
-    that failed. It shows whether the answer was lost.
+    `reading` is the record as read afterwards, not before `at`, with its second place updated; None if the read failed.
+    It shows if the append arrived.
     """
 
     unprinted = ("reading",)
@@ -52,7 +52,7 @@ class NotAppended(Discreet, frozen=True):
 
 
 class RereadDone(Discreet, frozen=True):
-    """The record was re-read, not before `at`."""
+    """The record was read again, not before `at`."""
 
     unprinted = ("reading",)
 
@@ -61,13 +61,16 @@ class RereadDone(Discreet, frozen=True):
 
 
 class RereadFailed(Struct, frozen=True):
-    """The record could not be re-read."""
+    """The record could not be read again."""
 
     problem: Message
 
 
 class CallEnded(Struct, frozen=True):
-    """A call has ended. `response`: where the response is saved, as in `Answered.response`; `lost`: it could not be."""
+    """A call has ended.
+
+    `response` says where the response is saved, as in `Answered`. `lost` is true if it could not be saved.
+    """
 
     attempt: str
     answer: Answer
@@ -76,7 +79,7 @@ class CallEnded(Struct, frozen=True):
 
 
 class InterruptAsked(Struct, frozen=True):
-    """A signal asks the run to end; a second one asks it to end at once."""
+    """A signal asks the run to end; a second signal asks it to end at once."""
 
 
 class Ticked(Struct, frozen=True):
@@ -89,15 +92,15 @@ Event = (
 
 
 class Authorise(Struct, frozen=True):
-    """Get an access token for the target; answer with Authorised or Unauthorised."""
+    """Get an access token for the target. The result is Authorised or Unauthorised."""
 
     target: TargetName
 
 
 class Append(Discreet, frozen=True):
-    """Append lines (as bytes and as values) if the head is still `head`; answer with Appended or NotAppended.
+    """Append lines, given as bytes and as values, if the head is still `head`. The result is Appended or NotAppended.
 
-    `seq` is the number of the first line; `reading` is the record as it was read last.
+    `seq` is the number of the first line. `reading` is the record as last read.
     """
 
     unprinted = ("reading", "new")
@@ -110,19 +113,19 @@ class Append(Discreet, frozen=True):
 
     @property
     def last(self) -> str:
-        """The head after the append."""
+        """Return the head after the append."""
         return self.new[1][-1].hash
 
 
 class Reread(Struct, frozen=True):
-    """Re-read the record; answer with RereadDone or RereadFailed."""
+    """Read the record again. The result is RereadDone or RereadFailed."""
 
 
 class Send(Struct, frozen=True):
-    """Send one create call, unless it `is_late`; answer with CallEnded.
+    """Send a create call, unless it `is_late`. The result is CallEnded.
 
-    `send_by` (steady seconds) is the end of the window that its intent names. `fresh_until` is how long, on either
-    clock, what was read of the record may be relied on. `renew`: get another token if the service refuses this one.
+    `send_by` (steady seconds) is the end of the window in the intent. `fresh_until` says how long, on either clock, the
+    last reading of the record is valid. With `renew`, a refused token is replaced by a new one.
     """
 
     attempt: str
@@ -134,7 +137,7 @@ class Send(Struct, frozen=True):
     renew: bool = True
 
     def is_late(self, now: Instant) -> bool:
-        """True if the call must not be sent any more: its window has passed, or the record was read too long ago."""
+        """True if the call must no longer be sent: its window has passed, or the last reading is too old."""
         return now.steady >= min(self.send_by, self.fresh_until.steady) or now.wall >= self.fresh_until.wall
 
 
@@ -142,17 +145,20 @@ Effect = Authorise | Append | Reread | Send
 
 
 class Limits(Struct, frozen=True):
-    """Seconds and counts that bound a run.
+    """The limits of a run. Durations are in seconds.
 
-    `send_window`: how long after its intent a call may start. `freshness`: for how long after an append, or a re-read
-    of the record, has begun a call may start without another re-read; a push takes some of it. `call_timeout`: how long
-    one call may take, in all. `margin`: what clocks may differ by. `grace`: how long an interrupted run waits for calls
-    in flight. `closing`: how long it waits for the store after that. `parting`: how long one that is interrupted twice
-    waits for the store. `batch_delay`: how long an outcome waits at most for those of other calls in flight, to be
-    appended together. `backoff`: the waits before a call that was certainly not sent is retried, and before a failed
-    append is. `in_a_row`: how many unknown outcomes, or refusals of a busy service, end a target. `conflicts`: how many
-    in a row end the run. `yielding`: how long a run that has lost changes to another one waits before it intends more,
-    at first and at most.
+    - `parallelism`: how many calls may be in flight.
+    - `send_window`: how long after its intent a call may start.
+    - `freshness`: how long after the start of an append or a reading a call may start without a new reading.
+    - `call_timeout`: the longest duration of one call.
+    - `margin`: the largest difference between clocks.
+    - `grace`: how long an interrupted run waits for calls in flight; `closing`: how long it then waits for the store.
+    - `parting`: how long a run that was interrupted twice waits for the store.
+    - `backoff`: the waits before retries of a call that was certainly not sent, and of a failed append.
+    - `batch_delay`: how long an outcome may wait for other outcomes that could share its append.
+    - `in_a_row`: how many consecutive unknown outcomes, or refusals by a busy service, stop the calls to a target.
+    - `conflicts`: how many consecutive conflicts end the run.
+    - `yielding`: the first and the longest wait for new intents after another run has won a conflict.
     """
 
     parallelism: int = 4
@@ -171,17 +177,17 @@ class Limits(Struct, frozen=True):
 
     @property
     def settled_in(self) -> float:
-        """The longest time that a call can be in flight after its intent."""
+        """Return the longest time for which a call can be in flight after its intent."""
         return self.send_window + self.call_timeout + self.margin
 
 
 class Context(Struct, frozen=True):
-    """The inputs of a run of the protocol besides the record.
+    """The inputs of a run of the protocol, apart from the record.
 
-    `plan` is the one that was approved; `replan` plans the same again on a record, raises ReconcilerError if that
-    cannot be done, and does no I/O. `by` says who applies, for the facts; `run` is the run's id. `account` gives the
-    hash of a target's client id. `new_id` gives an id for an attempt, `jitter` numbers from 0 to 1 that differ from run
-    to run.
+    `plan` is the approved plan. `replan` makes a plan for the same selection from a reading; it does no I/O and raises
+    ReconcilerError. `by` says who applies, and `run` is the id of the run. `account` returns the hash of a target's
+    client id. `new_id` returns an id for an attempt. `jitter` returns a number from 0 to 1 that differs from run to
+    run.
     """
 
     plan: Plan

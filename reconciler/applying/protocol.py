@@ -1,18 +1,18 @@
 """The write-ahead protocol of a run, as a state machine without I/O.
 
-Events in, effects out (`events`). Each event comes with the time; randomness, planning and the record are passed in. So
-the code that runs in production, with threads and a network, is the code that a simulation runs in one thread.
+It takes events and returns effects (see `events`). Each event comes with its time; randomness, planning and the record
+are passed in. So a simulation can run the same code in one thread that production runs with threads and a network.
 
 Its invariants:
 
 - A create is sent only after its intent is durable, and only within the window that the intent names.
-- If some time has passed since the record was read, and before any retry, it is re-read: an attempt that was resolved,
-  that is missing, or whose route another one may deliver is not sent, nor is any while a gate is closed.
-- Drafts are appended to the head they were made for. On a conflict they are dropped and planned again, and a change
-  goes on only if it comes out the same. An outcome stays pending until it is appended, whatever the head is.
-- A run that has lost changes to another one waits before its next intents, never before an outcome.
-- The outcomes and the next intents that arise during an append go out together in the next one (group commit).
-- No more intents are open than calls may be in flight; only one on a target whose service has not answered.
+- The record is read again if some time has passed since the last reading, and before any retry. A call is not sent if
+  its attempt is resolved or missing, if another attempt may deliver its route, or while a gate is closed.
+- Drafts are appended only to the head that they were made for. After a conflict they are dropped and planned again, and
+  a change continues only if its plan is the same. Outcomes stay pending until they are appended, whatever the head is.
+- A run that has lost changes to another run waits before its next intents, but never before an outcome.
+- Outcomes and intents that arise during an append are appended together afterwards (group commit).
+- There are never more open intents than calls that may be in flight, and only one for a target that has not answered.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ _REPLACED = "the record in the store no longer contains what this run has read o
 
 
 class Run:
-    """A run of an approved plan. `start` and `handle` give effects to perform; `finished` says when to stop.
+    """A run of an approved plan. `start` and `handle` return the effects to perform; `finished` tells when to stop.
 
-    `work` has the changes not started yet and the results, `creates` the calls, and `appends` the record and what is
-    still to be appended to it. `failure` is the unexpected error that has ended it, if one did. `messages` are what a
-    person must know besides the results.
+    `work` holds the waiting changes and the results, `creates` the calls, and `appends` the record and the facts to
+    append. `failure` is the unexpected error that ended the run, if there was one. `messages` tell a person what the
+    results do not show.
     """
 
     def __init__(self, reading: Reading, context: Context) -> None:
@@ -122,24 +122,24 @@ class Run:
 
     @property
     def in_flight(self) -> Mapping[str, Address]:
-        """The attempts whose calls have not ended, with their addresses."""
+        """Return the attempts whose calls have not ended, with their addresses."""
         return self.creates.in_flight
 
     @property
     def wake_at(self) -> float | None:
-        """The latest time to handle Ticked, in steady seconds, if no other event comes."""
+        """Return the latest time to handle Ticked, in steady seconds, if no other event arrives."""
         times = (self.appends.wake_at, self.creates.wake_at, self._yield_until if self.work else None)
         return min((time for time in times if time is not None), default=None)
 
     @property
     def results(self) -> Mapping[tuple[Address, Action], Result]:
-        """The results of the finished changes, by address and action."""
+        """Return the results of the finished changes, by address and action."""
         return self.work.results
 
     def stray_outcomes(self, record: Record | None, now: Instant) -> list[Answered]:
-        """Return outcomes for intents that were given up as not appended but are in the record after all.
+        """Return outcomes for intents that were treated as not appended but reached the record after all.
 
-        Without a record to check, the intents of a failed last append count as being in it.
+        Without a record to check, the intents of a last append that failed are assumed to have reached it.
         """
         pending = self._in_doubt if record is None else record.attempts
         strays = [intent for attempt, intent in self._dropped.items() if attempt in pending]
@@ -183,7 +183,7 @@ class Run:
         return self.creates.send_first(attempts, now, self.appends.tried_at, None)
 
     def _on_moved(self, batch: Batch, now: Instant) -> None:
-        """Plan again after a conflict, and continue only with changes that come out the same."""
+        """Plan again after a conflict, and continue only with unchanged changes."""
         limits = self.context.limits
         if self.appends.conflicts >= limits.conflicts:
             self._stop(batch, f"other runs appended first {self.appends.conflicts} times in a row")
@@ -201,7 +201,7 @@ class Run:
             self._yield_until = now.steady + wait * (0.5 + self.context.jitter() / 2)
 
     def _queue_unchanged(self, changes: Sequence[Change]) -> int:
-        """Queue the changes that a new plan also has, and skip the others. Return the number queued."""
+        """Queue the changes that a new plan contains too, and skip the others. Return the number queued."""
         if not changes:
             return 0
         reading, reason, count = self.appends.reading, _CHANGED, 0
@@ -219,7 +219,7 @@ class Run:
             same = fresh.get(change.digest)
             shut = gate and (change.action in SENDS or not reading.standing.first_gate_open)
             if change.action is Action.BLOCKED:
-                last = change.block in (Block.GATE, Block.FOREIGN)  # the gate is named after why there is a change
+                last = change.block in (Block.GATE, Block.FOREIGN)  # the last reason names the closed gate
                 detail = change.reasons[-1 if last else 0].what if change.reasons else None
                 self.work.conclude(change, Done.SKIPPED, detail=detail)
             elif same is None or same.action is not change.action or shut:
@@ -238,7 +238,7 @@ class Run:
         return [draft.change for draft in drafts]
 
     def _stop(self, batch: Batch, reason: str) -> None:
-        """Start no further call; outcomes are still appended."""
+        """Start no further calls; outcomes are still appended."""
         self._in_doubt.update(draft.attempt for draft in batch.drafts)
         for change in self._take_back(batch.drafts):
             self.work.add(change)

@@ -1,4 +1,4 @@
-"""Carries out a plan: reads the record, takes the plan through the protocol, and reads the record again."""
+"""Carries out a plan: reads the record, runs the plan through the protocol, and reads the record again."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from reconciler.record.journal import Reading
 
 _PATIENCE_WITH_EARLIER = 5.0
-"""Seconds that creates are given which were in flight when the plan was made: their run may have died since."""
+"""How long to wait for creates that were in flight when the plan was made, as their run may have died."""
 
 __all__ = ["Limits", "Ports", "carry_out"]
 
 
 def carry_out(plan: Plan, reading: Reading, ports: Ports, limits: Limits) -> Applied:
-    """Carry out an approved plan that was made on `reading`. Raises only exceptions that end the process.
+    """Carry out an approved plan that was made from `reading`. Raises only exceptions that end the process.
 
     The record is read again first, and only unchanged changes are carried out.
     """
@@ -55,7 +55,7 @@ def carry_out(plan: Plan, reading: Reading, ports: Ports, limits: Limits) -> App
 
 
 def begin(plan: Plan, reading: Reading, ports: Ports, limits: Limits) -> Run:
-    """Return the run of a plan on the record as it is now.
+    """Return the run of a plan on the current record.
 
     Raises ReconcilerError if the record cannot be read, or lacks the head that the plan was made on.
     """
@@ -128,7 +128,7 @@ def _save_unrecorded(run: Run, ports: Ports, messages: list[Message]) -> list[Re
 
 
 def _settle(run: Run, ports: Ports, results: Sequence[Result]) -> tuple[Reading, Plan]:
-    """Return the record and the plan of what is left, after a short wait for creates that another run has in flight."""
+    """Return the record and the plan of what is left, after a short wait for other runs' creates in flight."""
     interrupted, parting = ports.inbox.interrupted, run.context.limits.parting
     addresses = {result.address for result in results}
     own = {result.attempt for result in results if result.attempt is not None}
@@ -150,4 +150,4 @@ def _settle(run: Run, ports: Ports, results: Sequence[Result]) -> tuple[Reading,
         if not waiting or now.steady - begun >= patience or interrupted.is_set:
             return reading, left
         ports.pause(pause)
-        pause = min(1.5 * pause, 1.0)  # a read may be a call of a remote store
+        pause = min(1.5 * pause, 1.0)  # each reading may be a call to a remote store

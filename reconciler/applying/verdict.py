@@ -1,4 +1,4 @@
-"""The verdict on a run, after the record was read for the last time."""
+"""Derives the verdict on a run from the record as it was last read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _UNDER_WAY = "another run is still applying this address; run apply again once t
 def unresolved(plan: Plan, record: Record, wall: float) -> list[Attempt]:
     """Return the selected attempts that are unknown or overdue and not superseded by a retry.
 
-    They include those of targets that are no longer declared.
+    They include attempts of targets that are no longer declared.
     """
     selection = Selection(plan.selection)
     return [
@@ -37,7 +37,7 @@ def unresolved(plan: Plan, record: Record, wall: float) -> list[Attempt]:
 
 
 def under_way(left: Plan, addresses: Collection[Address], own: Collection[str], wall: float) -> set[Address]:
-    """Return the addresses that are blocked by a create of another run whose outcome may still arrive."""
+    """Return the addresses that are blocked by another run's create whose outcome may still arrive."""
     return {
         change.address
         for change in left.changes
@@ -47,7 +47,7 @@ def under_way(left: Plan, addresses: Collection[Address], own: Collection[str], 
 
 
 def closed_gates(left: Plan) -> list[Message]:
-    """Return the messages of the gates that block the changes left, with the steps to take."""
+    """Return the messages of the gates that block the remaining changes, with the steps to take."""
     foreign = [
         message
         for target in left.targets.values()
@@ -60,11 +60,11 @@ def closed_gates(left: Plan) -> list[Message]:
 def completed(
     results: Iterable[Result], left: Plan | None, record: Record, waiting: Collection[Address]
 ) -> list[Result]:
-    """Return the results with details that only the final record shows.
+    """Return the results with the details that only the final record shows.
 
-    A skipped change was done by another run if nothing is left to do at its address; `waiting` are addresses where one
-    is about to. An unknown result gets the time until which its call may be in flight. A result that was saved
-    elsewhere is marked as recorded if the record has its outcome after all.
+    A skipped change was done by another run if nothing is left to do at its address, or if the address is in `waiting`,
+    where another run is about to finish. An unknown result gets the time until which its call may be in flight. A
+    result that was saved elsewhere is marked as recorded if the record has its outcome after all.
     """
     unfinished = {change.address for change in left.changes} if left is not None else None
     complete = []
@@ -86,9 +86,9 @@ def completed(
 
 
 def verdict_of(results: Sequence[Result], left: Plan, attempts: Sequence[Attempt]) -> Verdict:
-    """Return the verdict on the results, what is `left` to do, and the `attempts` that are unresolved.
+    """Return the verdict, given the results, the plan that is `left`, and the unresolved `attempts`.
 
-    Behind a closed gate, even an empty plan is a failure: it is not known what exists.
+    Behind a closed gate even an empty plan is a failure, as nobody knows what exists.
     """
     unresolved_left = any(change.block is Block.UNRESOLVED for change in left.changes)
     if attempts or unresolved_left or any(result.outcome is Done.UNKNOWN or not result.recorded for result in results):
