@@ -1,1 +1,1 @@
-"""Plain frozen values that every other room uses, without I/O."""
+"""Frozen values that every other room uses, without I/O."""

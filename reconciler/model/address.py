@@ -1,4 +1,4 @@
-"""The names of targets, the addresses of subscriptions, and the selection that `-t` makes."""
+"""The names of targets, the addresses of subscriptions, and the selection by `-t`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SPELLING: Final = "use a-z, 0-9 and -, starting with a letter or digit"
 
 
 class TargetName(str):
-    """One region and environment of the service, written `region/environment`."""
+    """A region and environment of the service, written `region/environment`."""
 
     __slots__ = ()
 
@@ -42,12 +42,12 @@ class TargetName(str):
 
     @property
     def variable_prefix(self) -> str:
-        """The beginning of the names of this target's environment variables: `RECONCILER_<REGION>_<ENVIRONMENT>_`."""
+        """Return the prefix of this target's environment variables: `RECONCILER_<REGION>_<ENVIRONMENT>_`."""
         return f"RECONCILER_{self}_".replace("/", "_").replace("-", "_").upper()
 
 
 class Address(str):
-    """`region/environment/name`: the identity of a subscription, which outlives changes of its codes and URL."""
+    """`region/environment/name`: the identity of a subscription, which stays the same if its codes or URL change."""
 
     __slots__ = ()
 
@@ -65,20 +65,20 @@ class Address(str):
 
 
 def matches(glob: str, name: str) -> bool:
-    """True if a glob matches a target or an address segment by segment, so that `*` does not cross a slash."""
+    """True if a glob matches a target or an address segment by segment; `*` does not match a slash."""
     globs, segments = glob.split("/"), name.split("/")
     return len(globs) == len(segments) and all(map(fnmatchcase, segments, globs))
 
 
-_LIKE = 0.6  # of 1: two letters exchanged, or one of four wrong
+_LIKE = 0.6  # of at most 1: two letters swapped, or one letter of four wrong
 _MOST = 3
 
 
 def suggestion(names: Iterable[str], known: Iterable[str], before: str = "") -> str:
-    """Return the known names most similar to the unknown ones, as a question in parentheses; empty if none is similar.
+    """Return the known names most similar to the unknown ones, as a question in parentheses; "" if none is similar.
 
-    Names of several segments are similar if each segment is: addresses of one target all begin alike. `before` is put
-    before each name.
+    Names with several segments are similar if each segment is, as all addresses of a target begin alike. `before` is
+    prepended to each name.
     """
     candidates = sorted(set(known))
     meant = [f"{before}{name}" for unknown in names for name in _alike(unknown, candidates)]
@@ -103,12 +103,12 @@ _WILDCARDS = frozenset("*?[")
 
 
 def is_pattern(text: str) -> bool:
-    """True if `text` has the two segments of a target or the three of an address, none of them empty."""
+    """True if `text` has the two segments of a target or the three of an address, and no segment is empty."""
     return len(text.split("/")) in (2, 3) and "" not in text.split("/")
 
 
 class Selection(Struct, frozen=True, dict=True):
-    """Globs over targets (`europe/*`) and over addresses (`*/production/offers`); none means everything."""
+    """Globs over targets (`europe/*`) and addresses (`*/production/offers`). No globs select everything."""
 
     patterns: tuple[str, ...] = ()
 
@@ -145,7 +145,7 @@ class Selection(Struct, frozen=True, dict=True):
         ]
 
     def _concerning(self, target: TargetName) -> list[str]:
-        """Return the patterns that match a target, or may match an address on it."""
+        """Return the patterns that match a target or may match an address on it."""
         if target not in self._by_target:
             globs = (pattern for over, pattern in self._globs if matches(over, target))
             self._by_target[target] = [*self._named.get(target, ()), *globs]
@@ -153,12 +153,12 @@ class Selection(Struct, frozen=True, dict=True):
 
     @cached_property
     def _by_target(self) -> dict[str, list[str]]:
-        """A cache of the results of `_concerning`, which is called for each address of a target."""
+        """Return the cache for `_concerning`, which is called for each address of a target."""
         return {}
 
     @cached_property
     def _named(self) -> dict[str, list[str]]:
-        """The patterns that name exactly one target, by target."""
+        """Return the patterns that name exactly one target, by target."""
         named: dict[str, list[str]] = {}
         for over, pattern in self._targets_of_patterns:
             if _is_name(over):
@@ -167,7 +167,7 @@ class Selection(Struct, frozen=True, dict=True):
 
     @cached_property
     def _globs(self) -> list[tuple[str, str]]:
-        """The other patterns, each preceded by its first two segments, which select targets."""
+        """Return the other patterns, each with its first two segments, which select targets."""
         return [(over, pattern) for over, pattern in self._targets_of_patterns if not _is_name(over)]
 
     @property

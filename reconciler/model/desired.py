@@ -1,4 +1,4 @@
-"""The desired state: the contents of `config/`, read, merged and checked."""
+"""The desired state: the contents of `config/`, merged and checked."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 API_NAMES = ("onboarding", "notification", "prequalification", "loan", "preapproval", "testsupport")
-"""The names that an audience ends with (service description, section 5)."""
+"""The API names at the end of an audience (service description, section 5)."""
 
 ALGORITHMS = {"hmac-sha256": "sha256", "hmac-sha512": "sha512", "hmac-sha1": "sha1"}
-"""Each algorithm of a signature, with the name that `hashlib` has for its hash."""
+"""The signature algorithms, each with the name of its hash in `hashlib`."""
 
 ENCODINGS = ("base64", "hex")
 """The encodings of a signature."""
@@ -34,31 +34,31 @@ KEY_ENCODINGS = ("utf8", *ENCODINGS)
 
 
 class Overlap(StrEnum):
-    """The rule for two subscriptions of one service with the same event code: an error, or allowed."""
+    """The rule for an event code in two subscriptions of one service: an error, or allowed."""
 
     REFUSE = "refuse"
     ALLOW = "allow"
 
 
 class Replace(StrEnum):
-    """The time to create a subscription with a new URL: beside the old one, or after that is removed."""
+    """When to create a subscription with a new URL: beside the old subscription, or only after its removal."""
 
     OVERLAP = "overlap"
     WAIT = "wait"
 
 
 class Unknown(StrEnum):
-    """The rule for an unknown outcome: wait for a person, or create again as a new attempt."""
+    """The rule for an unknown outcome: wait for a person, or retry as a new attempt."""
 
     WAIT = "wait"
     RETRY = "retry"
 
 
 class Target(Struct, frozen=True):
-    """One declared target with the addresses in use for it (the settings override `config/`).
+    """A declared target with the addresses in use; the settings override those in `config/`.
 
-    `base_url` and `auth_url` carry no trailing slash. An audience is `audience_base`, a slash and one of API_NAMES.
-    `overridden` are the fields among `base_url`, `auth_url` and `audience_base` that a variable overrides.
+    `base_url` and `auth_url` have no trailing slash. An audience is `audience_base`, a slash and one of API_NAMES.
+    `overridden` names the fields among `base_url`, `auth_url` and `audience_base` that a variable overrides.
     """
 
     name: TargetName
@@ -73,15 +73,15 @@ class Target(Struct, frozen=True):
 
     @property
     def service(self) -> str:
-        """The key of its service: targets with the same key are one service."""
+        """Return the key of the target's service: targets with the same key are one service."""
         return service_key(self.base_url)
 
 
 class Subscription(Struct, frozen=True, gc=False):
-    """One desired subscription. `codes` are sorted.
+    """A desired subscription. `codes` are sorted.
 
-    `template` is the URL with everything substituted but `{attempt}`, which each create fills with its own id; without
-    `{attempt}` it is the URL itself. `written` is the URL as `config/` has it, before substitution.
+    `template` is the URL after substitution of everything except `{attempt}`, which each create replaces with its own
+    id. `written` is the URL in `config/`, before substitution.
     """
 
     address: Address
@@ -104,7 +104,7 @@ class Verification(Struct, frozen=True):
 
 
 class ParityException(Struct, frozen=True):
-    """A declared difference between two targets: an address, and why it may differ."""
+    """A declared difference between two targets: an address, and the reason why it may differ."""
 
     address: str
     reason: str
@@ -112,10 +112,10 @@ class ParityException(Struct, frozen=True):
 
 
 class Desired(Struct, frozen=True, dict=True):
-    """The whole of `config/`. Targets and subscriptions are keyed and sorted by name and address.
+    """The contents of `config/`. Targets and subscriptions are sorted, with their names and addresses as keys.
 
-    `state` is the place of the record as `config/` names it, "" if it does not; `record` its id, "" likewise.
-    `unread` are warnings about files that are not read; only `validate` shows them.
+    `state` is the place of the record, and `record` its id, each as named in `config/` or "". `unread` are warnings
+    about files that are not read; only `validate` shows them.
     """
 
     targets: Mapping[TargetName, Target]
@@ -136,12 +136,12 @@ class Desired(Struct, frozen=True, dict=True):
 
     @property
     def services(self) -> frozenset[str]:
-        """The keys of the services that its targets are declared at."""
+        """Return the keys of the services of all declared targets."""
         return frozenset(target.service for target in self.targets.values())
 
     @cached_property
     def by_target(self) -> Mapping[TargetName, list[Subscription]]:
-        """The subscriptions by target, sorted by address; targets without subscriptions are left out."""
+        """Return the subscriptions by target, sorted by address; targets without subscriptions are omitted."""
         subscriptions: dict[str, list[Subscription]] = {}
         for address, desired in self.subscriptions.items():
             subscriptions.setdefault(address.rpartition("/")[0], []).append(desired)

@@ -1,7 +1,7 @@
-"""The outcome of a create call: three values, not two.
+"""The outcome of a create call.
 
-Only what is certainly not created may ever be sent again. Everything that cannot be distinguished from a
-created subscription is UNKNOWN, and must be resolved by a person.
+Only a call that certainly created nothing may be sent again. If a result cannot be distinguished from a created
+subscription, its outcome is UNKNOWN, and a person must resolve it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Outcome(StrEnum):
-    """The outcome of one attempt: CREATED; REJECTED or NOT_SENT (certainly not created); or UNKNOWN."""
+    """The outcome of an attempt: CREATED; REJECTED or NOT_SENT (certainly not created); or UNKNOWN."""
 
     CREATED = "created"
     REJECTED = "rejected"
@@ -29,11 +29,10 @@ class Outcome(StrEnum):
 class Answer(Discreet, frozen=True):
     """The result of one exchange with the service.
 
-    `status` is the HTTP status, None where no status line arrived. `detail` is one line for a person, free of
-    secrets. `head` is the response's status line and headers, as far as the blank line and with it, and `body` what was
-    read of the rest (1 MiB at most); either may hold a secret: they are left out of the `repr`. `retry_after` is in
-    seconds, as the service asked for it with a 429; 0 after a 401, where there is a new token now. `date` is the
-    response's Date header.
+    `status` is the HTTP status, None if no status line arrived. `detail` is one line for a person, without secrets.
+    `head` is the status line and the headers, including the blank line; `body` is the part of the body that was read,
+    at most 1 MiB. Both may hold a secret, so the `repr` omits them. `retry_after` is the number of seconds that a 429
+    asks to wait; it is 0 after a 401 if a new token is available. `date` is the Date header.
     """
 
     unprinted = ("body", "head")

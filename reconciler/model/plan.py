@@ -1,4 +1,7 @@
-"""The plan: frozen, sorted, serialisable; what `apply` would do and why. Also the results of an apply."""
+"""The plan: frozen, sorted, serialisable values that say what `apply` would do and why.
+
+Also the results of an apply.
+"""
 
 from __future__ import annotations
 
@@ -30,15 +33,18 @@ class Action(StrEnum):
 
 SENDS = (Action.CREATE, Action.EXTEND, Action.REPLACE, Action.RETRY)
 LOCAL = (Action.RESTORE, Action.REMOVE)
-"""The actions that an apply carries out with a call, and those that take facts only; BLOCKED does nothing."""
+"""SENDS are the actions that need a call; LOCAL are those that only append facts. BLOCKED does nothing."""
 
 
 class Block(StrEnum):
-    """The reason why a change is BLOCKED, which decides the exit code.
+    """The reason why a change is BLOCKED. It determines the exit code.
 
-    GATE: the record is not the one to go by, or a loss is open. FOREIGN: the target is bound to another service or
-    account. UNRESOLVED: an attempt has an unknown outcome; IN_FLIGHT: it may still get one. ELSEWHERE: a route is in
-    force under another address. WAITS: until something is removed. DEPENDS: on a change that is blocked.
+    - GATE: the record is not the current one, or a loss is open.
+    - FOREIGN: the target is bound to another service or account.
+    - UNRESOLVED: an attempt has an unknown outcome; IN_FLIGHT: it may still get an outcome.
+    - ELSEWHERE: a route is in force under another address.
+    - WAITS: something must be removed first.
+    - DEPENDS: another change, which is blocked, must come first.
     """
 
     GATE = "gate"
@@ -51,20 +57,22 @@ class Block(StrEnum):
 
 
 class Request(Struct, frozen=True, gc=False):
-    """The body of a create call, or the desired state of an address: sorted codes, and the URL as a template."""
+    """The body of a create call or the desired state of an address: sorted codes, and the URL as a template."""
 
     codes: tuple[str, ...]
     template: str
 
 
 class Change(Struct, frozen=True):
-    """One change of one address.
+    """A change of one address.
 
-    `before` are the attempts in force, sorted by id; `after` what is desired, None if nothing is. `request` is what a
-    create call sends, None if there is none. `concerns` are the attempts that a REMOVE or RESTORE is about, those that
-    a REPLACE has removed once its create is done, and those that a RETRY supersedes. `depends_on` are addresses whose
-    creates must have succeeded before a REMOVE whose codes move there. `blocking` are the attempts that block it.
-    `digest` covers what approving it approves; two changes are the same if their digests are.
+    - `before` are the attempts in force, sorted by id; `after` is the desired state, None if nothing is desired.
+    - `request` is what a create call sends, None without a call.
+    - `concerns` are the attempts that a REMOVE or RESTORE is about, that a REPLACE removes after its create, or that a
+      RETRY supersedes.
+    - `depends_on` are the addresses whose creates must succeed before this REMOVE, as its codes move there.
+    - `blocking` are the attempts that block the change.
+    - `digest` covers everything that a reviewer approves: changes with the same digest are the same.
     """
 
     address: Address
@@ -82,9 +90,9 @@ class Change(Struct, frozen=True):
 
 
 class Surplus(Struct, frozen=True):
-    """Codes in force of a desired subscription that are not desired, or that another attempt also delivers.
+    """Codes in force of a desired subscription that are not desired, or that another attempt delivers too.
 
-    `requested`: their removal has been requested.
+    `requested` is true if their removal has been requested.
     """
 
     address: Address
@@ -94,7 +102,7 @@ class Surplus(Struct, frozen=True):
 
 
 class Duplicate(Struct, frozen=True):
-    """One route that several attempts deliver: their ids, the one to keep first."""
+    """A route that several attempts deliver. `attempts` are their ids, beginning with the one to keep."""
 
     target: TargetName
     code: str
@@ -103,7 +111,10 @@ class Duplicate(Struct, frozen=True):
 
 
 class TargetPlan(Struct, frozen=True):
-    """The plan of one target. `digest` covers its changes' digests. `unchanged` counts subscriptions as desired."""
+    """The plan of a target.
+
+    `digest` covers the digests of its changes. `unchanged` is the number of subscriptions that are as desired.
+    """
 
     target: Target
     digest: str
@@ -116,14 +127,16 @@ class TargetPlan(Struct, frozen=True):
 
 
 class Plan(Struct, frozen=True):
-    """The plan of all targets selected, by target name.
+    """The plan of all selected targets, by target name.
 
-    `gates` are messages about the first two gates if they are closed: why nothing is created, and the way on.
-    `takes_statements`: the first one is open, so that statements about attempts are accepted, and may be named.
-    `record`, `head` and `entries` are the record's that was planned on, `losses_open` the ids of its open losses,
-    `heads_missing` the remembered heads that it lacks. `recipients` are the keys to encrypt responses to. `undeclared`
-    are attempts in force or unresolved at selected addresses of targets that `config/` does not declare, `superseded`
-    those at selected addresses that may exist beside the retry that took their place.
+    - `gates` are messages that say why a closed gate blocks all creates, and how to open it.
+    - `takes_statements` is true if the first gate is open, so that statements about attempts are accepted.
+    - `record`, `head` and `entries` describe the record that the plan was made from; `losses_open` are the ids of its
+      open losses, and `heads_missing` the remembered heads that it lacks.
+    - `recipients` are the keys that responses are encrypted to.
+    - `undeclared` are the attempts in force or unresolved at selected addresses of targets that `config/` does not
+      declare.
+    - `superseded` are the attempts at selected addresses that may exist in addition to their retries.
     """
 
     selection: tuple[str, ...]
@@ -143,17 +156,17 @@ class Plan(Struct, frozen=True):
 
     @property
     def changes(self) -> list[Change]:
-        """The changes of every target, sorted by address and action."""
+        """Return the changes of every target, sorted by address and action."""
         return [change for name in sorted(self.targets) for change in self.targets[name].changes]
 
     @property
     def unchanged(self) -> int:
-        """The number of subscriptions that are in force as desired."""
+        """Return the number of subscriptions that are in force as desired."""
         return sum(target.unchanged for target in self.targets.values())
 
     @property
     def patient(self) -> set[Address]:
-        """The addresses that wait for a removal as configured, or depend on such only: no failure."""
+        """Return the addresses that wait for a removal as configured, or only depend on such addresses."""
         waits = {change.address for change in self.changes if change.block is Block.WAITS}
         depend = {
             change.address
@@ -165,7 +178,7 @@ class Plan(Struct, frozen=True):
 
 
 class Verdict(StrEnum):
-    """The verdict of a command; the command line gives each one an exit code (0, 1, 2, 3)."""
+    """The verdict of a command. The command line maps each verdict to an exit code (0, 1, 2, 3)."""
 
     DONE = "done"
     FAILED = "failed"
@@ -186,10 +199,10 @@ class Done(StrEnum):
 
 
 class Result(Struct, frozen=True, gc=False):
-    """The result of one change. `status` is an HTTP status, `detail` one line for a person, free of secrets.
+    """The result of a change. `status` is an HTTP status, and `detail` one line for a person, without secrets.
 
-    `recorded`: the record says so too, as far as is known; what it does not is in a recovery file. `settled_by` is that
-    of its attempt, in epoch seconds, if the outcome is unknown; 0 otherwise.
+    `recorded` is true if the record is believed to contain the result; otherwise a recovery file does. `settled_by` is
+    the attempt's, in epoch seconds, if its outcome is unknown; otherwise it is 0.
     """
 
     address: Address
@@ -203,12 +216,13 @@ class Result(Struct, frozen=True, gc=False):
 
 
 class Applied(Struct, frozen=True):
-    """The result of an apply. `removal` are the attempts whose removal it requested, `restored` those it restored.
+    """The result of an apply.
 
-    `unresolved` are the attempts of the selected addresses that are unknown or overdue at the end, `left` the plan on
-    the record as it was read last, None if that failed. `messages` are what a person must know besides: outcomes that
-    are not in the record and where they were saved, errors of a store. `signal` is the number of the signal that
-    interrupted it, if one did.
+    - `removal` are the attempts whose removal it requested, and `restored` those that it restored.
+    - `unresolved` are the attempts of the selected addresses that are unknown or overdue at the end.
+    - `left` is the plan made from the final reading of the record, None if that failed.
+    - `messages` tell a person about outcomes that are not in the record, and about errors of a store.
+    - `signal` is the number of the signal that interrupted the apply, None without one.
     """
 
     results: tuple[Result, ...]
@@ -222,7 +236,7 @@ class Applied(Struct, frozen=True):
 
 
 class Health(StrEnum):
-    """The result of a check of the set-up, in the order in which summaries name it."""
+    """The result of a check by `doctor`, in the order in which summaries name them."""
 
     OK = "ok"
     SKIPPED = "skipped"
@@ -231,7 +245,7 @@ class Health(StrEnum):
 
 
 class Finding(Struct, frozen=True):
-    """One finding of a check of the set-up. `message` says where, what and what to do."""
+    """A finding of a check by `doctor`. `message` says where, what, and what to do."""
 
     check: str
     health: Health

@@ -1,4 +1,4 @@
-"""The record as a value: the attempts, the losses, and everything else that follows from its facts."""
+"""The record as a value: its attempts, its losses, and everything else that follows from its facts."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 Scalar = str | int | float | bool
 Route = tuple[str, str]
-"""An event code, and the template of a URL in the form URLs compare in."""
+"""An event code and the template of a URL, in normal form."""
 
 
 class Status(StrEnum):
-    """The status of an attempt. PENDING: it has no outcome yet; GONE: it certainly does not deliver."""
+    """The status of an attempt. PENDING: it has no outcome yet. GONE: it certainly does not deliver."""
 
     PENDING = "pending"
     UNKNOWN = "unknown"
@@ -45,7 +45,7 @@ class Said(Struct, frozen=True, gc=False):
 
 
 class Attempt(Struct, frozen=True, gc=False):
-    """One create call (or an imported subscription) and what is known about it.
+    """A create call, or an imported subscription, and everything known about it.
 
     `codes` are those that it delivers as far as anyone knows, sorted; `url` is the URL as sent, `template` the same
     with `{attempt}` in it, if it has one. `since` and `by` are of its first fact, `at` of its last, without renames and
@@ -115,12 +115,12 @@ class Attempt(Struct, frozen=True, gc=False):
 
     @property
     def blocks(self) -> bool:
-        """True if it is unresolved and no retry has replaced it."""
+        """True if it is unresolved and no retry has superseded it."""
         return self.status in UNRESOLVED and not self.superseded_by
 
     @property
     def given_up(self) -> bool:
-        """True if a retry or a person took it for not created, though a notification may prove the contrary."""
+        """True if a retry or a person treated it as not created; a notification may still prove that it exists."""
         return bool(self.superseded_by) or (self.absent is not None and self.own_url)
 
     @property
@@ -130,22 +130,22 @@ class Attempt(Struct, frozen=True, gc=False):
 
     @property
     def own_url(self) -> bool:
-        """True if its URL belongs to it alone, so that a notification there proves it."""
+        """True if no other attempt has its URL, so that a notification there proves that it exists."""
         return has_attempt(self.template)
 
     @property
     def service(self) -> str:
-        """The key of the service that it was created at."""
+        """Return the key of the service on which it was created."""
         return service_key(self.base_url)
 
     @property
     def routes(self) -> frozenset[Route]:
-        """Its routes: each of its codes, with the template of its URL."""
+        """Return its routes: each of its codes with the template of its URL."""
         url = normal_url(self.template)
         return frozenset((code, url) for code in self.codes)
 
     def is_at(self, template: str) -> bool:
-        """True if it delivers to this URL; templates are compared."""
+        """True if it delivers to the URL with this template."""
         return self.template == template or normal_url(self.template) == normal_url(template)
 
     def settled(self, now: float) -> bool:
@@ -153,12 +153,15 @@ class Attempt(Struct, frozen=True, gc=False):
         return now >= self.settled_by
 
     def in_flight(self, now: float) -> bool:
-        """True if it has no outcome yet and its call may still get one."""
+        """True if it has no outcome yet and its call may still be in flight."""
         return self.status is Status.PENDING and not self.settled(now)
 
 
 class Loss(Struct, frozen=True, gc=False):
-    """A loss: the tail of the record may be gone. `cause` and `heads` as in the fact; `of` is the place of a copy."""
+    """A loss: the end of the record may be missing.
+
+    `cause` and `heads` are as in `LossOpened`. `of` is the place that was copied, for a loss that a copy opened.
+    """
 
     id: str
     cause: str
@@ -170,20 +173,23 @@ class Loss(Struct, frozen=True, gc=False):
 
     @property
     def open(self) -> bool:
-        """True if it has not been ended."""
+        """True if the loss has not ended."""
         return self.completed is None
 
 
 class Record(Struct, frozen=True, dict=True):
     """The state that results from all facts of a record. `attempts` are by id, oldest first.
 
-    `head` is the hash of the last line, `entries` counts the lines. `closed_to` is the place where it continues, "" if
-    it is open, and `closed_for` the loss that its copy opened there. `base_urls` and `accounts` are those that a target
-    belongs to: several only where someone said that they are one. `services` maps the key of a service to that of the
-    one which stands for all that are the same. `contained` are the hashes of all lines, and of those of other
-    histories, whose facts are in this one; `missed` are heads that a loss names, whose facts are not. `received` has,
-    by service, URL in the form URLs compare in and event code, the spans (first, last) in which notifications were
-    received.
+    - `head` is the hash of the last line, and `entries` is the number of lines.
+    - `closed_to` is the place where the record continues, "" if it is open; `closed_for` is the loss that its copy
+      opened there.
+    - `base_urls` and `accounts` are those that each target is bound to: several only if a person declared them the
+      same.
+    - `services` maps the key of a service to the key that represents all services declared the same.
+    - `contained` are the hashes of all lines, and those of other histories whose facts are in this record.
+    - `missed` are the heads that a loss names, whose facts are missing.
+    - `received` has the periods (first, last) in which notifications arrived, by service, normalised URL and event
+      code.
     """
 
     id: str
@@ -202,15 +208,15 @@ class Record(Struct, frozen=True, dict=True):
 
     @property
     def open_losses(self) -> tuple[Loss, ...]:
-        """The losses that have not been ended, in the order they were opened."""
+        """Return the losses that have not ended, in the order in which they were opened."""
         return tuple(loss for loss in self.losses.values() if loss.completed is None)
 
     def contains(self, head: str) -> bool:
-        """True if the record has everything that it had at this head, or a loss names the head."""
+        """True if the record has everything that it had at this head, or if a loss names the head."""
         return head in self.contained or head in self.missed
 
     def service_of(self, base_url: str) -> str:
-        """Return the key that stands for the service at `base_url` and all services declared the same as it."""
+        """Return the key that represents the service at `base_url` and all services declared the same."""
         key = service_key(base_url)
         return self.services.get(key, key)
 
@@ -220,13 +226,13 @@ class Record(Struct, frozen=True, dict=True):
 
     @property
     def addresses(self) -> list[str]:
-        """The addresses that have an attempt, sorted."""
+        """Return the addresses that have an attempt, sorted."""
         return sorted(self._by_address)
 
     def routes_at(self, service: str) -> Mapping[Route, tuple[Attempt, ...]]:
         """Return the attempts that deliver, or may deliver, each route on a service (a key from `service_of`).
 
-        Superseded attempts are left out: they block nothing.
+        Superseded attempts are omitted, as they block nothing.
         """
         return self._by_service.get(service, {})
 
@@ -248,7 +254,7 @@ class Record(Struct, frozen=True, dict=True):
 
     @cached_property
     def bound_services(self) -> frozenset[str]:
-        """The keys, as from `service_of`, of the services that the record's targets are bound to."""
+        """Return the keys (see `service_of`) of the services that the record's targets are bound to."""
         return frozenset(self.service_of(url) for urls in self.base_urls.values() for url in urls)
 
     @cached_property

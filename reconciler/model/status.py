@@ -1,4 +1,4 @@
-"""The status of targets: what is in force, the evidence that it delivers, and what waits for a person."""
+"""The status of targets: what is in force, the evidence that it delivers, and what needs a person."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Proof(StrEnum):
-    """The proof by notifications that a route delivers: received lately, earlier, or never since its create."""
+    """The evidence from notifications that a route delivers: received recently, earlier, or never since its create."""
 
     PROVEN = "proven"
     SILENT = "silent"
@@ -26,17 +26,17 @@ class Proof(StrEnum):
 
 
 class Evidence(Struct, frozen=True):
-    """The evidence that one event code is delivered. `at` is when it was last received, "" for never."""
+    """The evidence that an event code is delivered. `at` is when it was last received, "" for never."""
 
     proof: Proof
     at: str = ""
 
 
 class ObservedAttempt(Struct, frozen=True):
-    """An attempt that is in force or unresolved, with the evidence for each of its codes.
+    """An attempt in force or unresolved, with the evidence for each of its codes.
 
-    `supersedes` are the ids of the earlier attempts in place of which it delivers, if it is live: sent again, or taken
-    for not created. An endpoint may drop what arrives for them.
+    If the attempt is live, `supersedes` are the ids of the earlier attempts that it replaces: they were retried or
+    resolved as not created. An endpoint may ignore their notifications.
     """
 
     attempt: Attempt
@@ -64,7 +64,7 @@ class TargetStatus(Struct, frozen=True):
 
 
 class ProjectStatus(Struct, frozen=True):
-    """The status of the selected targets as of `now` (epoch seconds), with the plan that is left for them."""
+    """The status of the selected targets at `now` (epoch seconds), with their plan."""
 
     now: float
     targets: tuple[TargetStatus, ...]
@@ -73,10 +73,10 @@ class ProjectStatus(Struct, frozen=True):
 
 
 class AwaitingRemoval(Struct, frozen=True):
-    """An attempt whose removal, in full or of `codes` only, was requested.
+    """An attempt whose removal, in full or only of `codes`, was requested.
 
-    `staying` are live attempts that deliver one of these codes to the same URL: they differ from it in ids and age
-    only, and must not be removed by mistake.
+    `staying` are live attempts that deliver one of these codes to the same URL. Only their ids and ages distinguish
+    them, and they must not be removed by mistake.
     """
 
     attempt: Attempt
@@ -86,10 +86,11 @@ class AwaitingRemoval(Struct, frozen=True):
 
 
 class Removals(Struct, frozen=True):
-    """All that the operator of one target should know, as of `at` (UTC, ISO 8601).
+    """Everything that the operator of one target should know, as of `at` (UTC, ISO 8601).
 
-    `awaiting` is to be removed. `restored` and `cancelled` must stay: an apply restores the former, and the request for
-    the latter was cancelled lately. `unknown` are creates with an unknown outcome: only the operator can look them up.
+    `awaiting` are to be removed. `restored` and `cancelled` must stay: an apply restores the former, and the removal
+    request for the latter was recently cancelled. `unknown` are creates with an unknown outcome, which only the
+    operator can look up.
     """
 
     target: TargetName
@@ -101,11 +102,11 @@ class Removals(Struct, frozen=True):
 
 
 class Unexplained(Struct, frozen=True):
-    """Notifications that match no attempt of the record, or several. `where` is the URL or path that they arrived at.
+    """Notifications that match no recorded attempt, or several. `where` is the URL or path at which they arrived.
 
-    `ambiguous` are the addresses that they may belong to, if there are several. `unmanaged`: the URL belongs to an
-    attempt that is not in the record, so somebody else created it. `removed` is the last attempt that delivered the
-    code there, until its removal was confirmed.
+    `ambiguous` are the addresses that they may belong to, if there are several. `unmanaged` is true if the URL belongs
+    to an attempt that is not in the record, so somebody else created it. `removed` is the last attempt that delivered
+    the code there until its removal was confirmed.
     """
 
     code: str
@@ -120,7 +121,7 @@ class Unexplained(Struct, frozen=True):
 class View(StrEnum):
     """The subject of a comparison. GATE compares what is live in the first target with what the second desires.
 
-    PROVEN compares what was observed delivering in the first target instead.
+    PROVEN compares what was observed delivering in the first target with what the second desires.
     """
 
     DESIRED = "desired"
@@ -130,16 +131,16 @@ class View(StrEnum):
 
 
 class Side(Struct, frozen=True):
-    """One side of a difference: sorted codes, and where URLs are compared the URL as written, else ""."""
+    """One side of a difference: sorted codes, and the URL as written, "" if URLs are not compared."""
 
     codes: tuple[str, ...]
     written: str = ""
 
 
 class Difference(Struct, frozen=True):
-    """One subscription that differs; a side that has no such subscription is None.
+    """A subscription that differs. A side is None if it does not have this subscription.
 
-    `unproven` are the codes that PROVEN lacks, each with the time of its first observation, "" for none.
+    `unproven` are the codes that were not observed in time, with the time of their first observation or "".
     """
 
     name: str
@@ -150,10 +151,10 @@ class Difference(Struct, frozen=True):
 
 
 class Parity(Struct, frozen=True):
-    """The comparison of two targets. `ignored` differs too, and is declared to; `unused` are declarations not needed
-    here.
+    """The comparison of two targets.
 
-    `unapplied` are addresses that differ because an apply is left to do, `leaving` because a removal is awaited.
+    `ignored` are the declared differences, and `unused` the declarations that match no difference. `unapplied` are the
+    addresses that differ because an apply is pending, and `leaving` those that differ because a removal is awaited.
     """
 
     a: TargetName
@@ -171,7 +172,7 @@ class Parity(Struct, frozen=True):
 
 
 class Unpaired(Struct, frozen=True):
-    """A target that a pattern selects and whose counterpart is not declared; `matters` if that is a difference."""
+    """A selected target whose counterpart is not declared; `matters` is true if that counts as a difference."""
 
     target: TargetName
     counterpart: TargetName
@@ -179,10 +180,10 @@ class Unpaired(Struct, frozen=True):
 
 
 class Pairs(Struct, frozen=True):
-    """The comparison of targets, pair by pair. `unused` are declared exceptions that none of the pairs needs.
+    """The comparison of targets, pair by pair. `unused` are declared exceptions that no pair needs.
 
-    `foreign` says which targets the record binds to another service or account than the settings name, `gates` why the
-    record may not say what is in force, as in a plan.
+    `foreign` names the targets that the record binds to another service or account than the settings name. `gates` say
+    why the record may not show what is in force, as in a plan.
     """
 
     compared: tuple[Parity, ...]

@@ -1,4 +1,4 @@
-"""Compares URLs, ignoring host case and default ports, and recognises loopback hosts."""
+"""Normalises URLs for comparison, and recognises loopback hosts."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 _USUAL = re.compile(r"https?://[a-z0-9._-]+/[!-\"$-~]*")
-"""A URL that is in its normal form as it was written; not every such URL."""
+"""Matches many URLs that are already in normal form, but not all of them."""
 
 
 def is_placeholder(url: str) -> bool:
-    """True if the host ends in .example (RFC 2606), as in the `config/` of a new project: no such host exists."""
+    """True if the host ends in .example (RFC 2606), as in the `config/` of a new project; no such host exists."""
     return (urlsplit(url).hostname or "").endswith(".example")
 
 
@@ -33,9 +33,9 @@ def normal_url(url: str) -> str:
 
 @lru_cache(maxsize=1024)
 def service_key(base_url: str) -> str:
-    """Return the key of a service: equal for all spellings of its base URL that RFC 3986, section 6.2.2, allows.
+    """Return the key of a service, which is equal for all spellings of its base URL (RFC 3986, section 6.2.2).
 
-    It is for comparison only: the URL that is recorded and called stays as written.
+    It is only for comparison: the recorded and called URL stays as written.
     """
     key = normal_url(base_url).rstrip("/")
     scheme, _, rest = key.partition("://")
@@ -46,7 +46,7 @@ def service_key(base_url: str) -> str:
 
 
 def _plain_host(host: str) -> str:
-    """Return a host and port without the final dot of an absolute name; an IPv6 address in its shortest form."""
+    """Return a host and port without the final dot of an absolute name; an IPv6 address is in its shortest form."""
     name, colon, port = host.partition("]:" if host.startswith("[") else ":")
     if not host.startswith("["):
         return f"{name.removesuffix('.')}{colon}{port}"
@@ -57,7 +57,7 @@ def _plain_host(host: str) -> str:
 
 
 def _plain_path(path: str) -> str:
-    """Return a path without its first slash, with needless escapes undone and `.` and `..` resolved."""
+    """Return a path without its first slash, with unnecessary escapes decoded and `.` and `..` resolved."""
     segments: list[str] = []
     for segment in re.sub("%[0-9A-Fa-f]{2}", _plain_escape, path).split("/"):
         if segment == "..":
@@ -74,12 +74,12 @@ def _plain_escape(found: re.Match[str]) -> str:
 
 
 def is_sandbox(base_url: str) -> bool:
-    """True if the URL is plain http, which only a sandbox on loopback has: it starts empty."""
+    """True if the URL is plain http, which only a sandbox on loopback uses."""
     return base_url.lower().startswith("http:")
 
 
 def is_loopback(host: str) -> bool:
-    """True if a host never leaves this machine: an address, or a name that RFC 6761 reserves for that."""
+    """True if a host never leaves this machine: a loopback address, or a name that RFC 6761 reserves for loopback."""
     try:
         return host == "localhost" or host.endswith(".localhost") or ip_address(host).is_loopback
     except ValueError:
@@ -87,11 +87,11 @@ def is_loopback(host: str) -> bool:
 
 
 ATTEMPT = "{attempt}"
-"""The placeholder in a template for the id of the attempt."""
+"""The placeholder for the attempt's id in a template."""
 
 
 def has_attempt(template: str) -> bool:
-    """True if each create has a URL of its own."""
+    """True if each create has its own URL."""
     return ATTEMPT in template
 
 

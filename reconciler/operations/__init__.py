@@ -1,1 +1,1 @@
-"""The commands without the command line: they take a `Project`, and return values for `cli` to render."""
+"""The operations behind the commands: they take a `Project` and return values that `cli` renders."""

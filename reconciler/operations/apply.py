@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from reconciler.service.api import Service
 
 _PATIENCE, _PATIENCE_IN_CI = 5.0, 300.0
-"""Seconds that creates of another run are given to end; in a job nobody waits."""
+"""How many seconds creates of another run get to end; in CI nobody watches, so the run waits longer."""
 _ADDRESSES = ("base_url", "auth_url", "audience_base")
 
 
 def refuse_too_many(plan: Plan, most: int | None) -> None:
-    """Raise Refused if a plan makes more creates than `most`."""
+    """Raise Refused if a plan makes more than `most` creates."""
     count = sum(change.action in SENDS for change in plan.changes)
     if most is not None and count > most:
         what = f"the plan has {count} creates, but at most {most} are allowed; nothing was sent"
@@ -50,7 +50,7 @@ def refuse_too_many(plan: Plan, most: int | None) -> None:
 
 
 def refuse_unpinned(project: Project, plan: Plan, *, plaintext: bool) -> None:
-    """Raise Refused if a service address or the recipients are set in `config/` only; the message names them."""
+    """Raise Refused, naming them, if service addresses or recipients are set only in `config/`."""
     missing = [
         f"{name.variable_prefix}{field.upper()}"
         for name, planned in plan.targets.items()
@@ -68,7 +68,7 @@ def refuse_unpinned(project: Project, plan: Plan, *, plaintext: bool) -> None:
 class Session:
     """A plan about to be applied, with the callers and stores that it needs.
 
-    Raises SettingsError for missing credentials and settings, for all targets at once, and for a directory that cannot
+    Raises SettingsError for missing credentials and settings of all targets at once, and for a directory that cannot
     keep responses.
     """
 
@@ -84,7 +84,7 @@ class Session:
         self._responses, self._callers = _callers(project, planned)
 
     def carry_out(self, observe: Callable[[Run], None]) -> Applied:
-        """Apply the plan as it was approved; `observe` is shown the progress."""
+        """Apply the approved plan; `observe` is called with the run after each event."""
         project, planned, inbox = self._project, self._planned, Inbox()
         journal = project.journal
         flags = project.flags
@@ -117,7 +117,7 @@ class Session:
 
 
 class _ServiceCaller:
-    """Makes the calls of one target, and keeps the responses."""
+    """Makes the calls of one target and saves the responses."""
 
     def __init__(self, service: Service, responses: Responses) -> None:
         self._service = service
@@ -140,7 +140,7 @@ class _ServiceCaller:
 
 
 def _callers(project: Project, planned: Planned) -> tuple[Responses | None, Mapping[TargetName, _ServiceCaller]]:
-    """Return the response store and the callers by target; neither if there is nothing to send."""
+    """Return the response store and the callers by target; None and no callers if nothing is to be sent."""
     sending = [
         plan.target for plan in planned.plan.targets.values() if any(change.action in SENDS for change in plan.changes)
     ]
@@ -170,7 +170,7 @@ def _callers(project: Project, planned: Planned) -> tuple[Responses | None, Mapp
 def interrupts(ask: Callable[[], None]) -> Iterator[list[int]]:
     """Call `ask` for each interrupting signal inside the block; yield the list of signal numbers received.
 
-    `ask` may run between any two steps of the main thread, so it may only set a flag or put to a SimpleQueue.
+    `ask` may run between any two steps of the main thread, so it may only set a flag or put an item into a SimpleQueue.
     """
     caught: list[int] = []
 

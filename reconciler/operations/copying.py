@@ -1,11 +1,13 @@
-"""`state copy`: moves the record to another place, in three durable steps. Run again, it continues where it was.
+"""`state copy`: moves the record to another place in three durable steps.
 
-1. TO begins with FROM's id and an open loss (a TO that was closed gets a loss), so nothing is created there.
-2. FROM is closed: it names TO, and nothing is appended to it any more.
-3. All that FROM says is merged into TO, and the loss of step 1 ends, in one append.
+Running it again continues an interrupted copy.
 
-Each step is decided from the contents of both places, so a killed run can be continued, also by another one. At no
-moment do both places allow creates.
+1. TO begins with FROM's id and an open loss, so that nothing is created there. (A TO that was closed gets a loss.) 2.
+FROM is closed: it names TO, and nothing more is appended to it. 3. Everything in FROM is merged into TO, and the loss
+of step 1 ends, in one append.
+
+Each step is chosen from the contents of both places, so any run can continue a copy that was killed. The two places
+never allow creates at the same time.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 
 _STEPS = 3
 _CUT_SHORT = {Obstacle.NOT_FROM_HERE, Obstacle.SECOND_MISSING}
-"""What TO looks like if its first append was the last thing done. As long as FROM is open, nothing has come of it."""
+"""The obstacles of a TO whose first append was interrupted. As long as FROM is open, nothing depends on that append."""
 
 
 class Step(Struct, frozen=True):
@@ -50,7 +52,7 @@ class Copy:
     """A copy of the record from one place to another."""
 
     def __init__(self, project: Project, source: str, to: str) -> None:
-        """Raises SettingsError for an invalid place, and Refused if both names mean the same place."""
+        """Raise SettingsError for an invalid place, and Refused if both names mean the same place."""
         self._project = project
         self._from, self._to = project.journal_at(source), project.journal_at(to)
         self._names = {self._from.place: source, self._to.place: to}
@@ -61,9 +63,9 @@ class Copy:
             raise Refused(Message("copy-to-itself", "FROM and TO are the same place", self._to.place))
 
     def next_step(self) -> tuple[Step | None, Reading, Reading | None]:
-        """Return the next step and the two records that it is based on; None if the copy is complete.
+        """Return the next step and the two readings that it is based on; the step is None if the copy is complete.
 
-        Raises Refused if a gate of either place is closed or TO is in use, and RecordError.
+        Raises Refused if a gate of either place is closed or if TO is in use. Raises RecordError.
         """
         with self._about(self._from):
             source = self._from.read()
@@ -88,9 +90,9 @@ class Copy:
         return Step(True, (*facts, ended)), source, there
 
     def prepare(self) -> Proposal:
-        """Return the facts of the next step, and a description of all steps left. Raises what `next_step` raises.
+        """Return the facts of the next step, and messages about all remaining steps. Raises what `next_step` raises.
 
-        The digest covers the record and both places, so that a copy which was interrupted keeps it.
+        The digest covers the record and both places, so it stays the same after an interruption.
         """
         taken, source, there = self.next_step()
         opened = LossOpened(at="", by={}, loss="", cause="copy", of=self._from.place)
@@ -110,7 +112,7 @@ class Copy:
         return Proposal(taken.facts, tuple(shown), weakens=False, digest=digest)
 
     def carry_out(self) -> Message:
-        """Take the remaining steps, and return what a person must do afterwards. Raises what `next_step` raises."""
+        """Take the remaining steps and return what a person must do afterwards. Raises what `next_step` raises."""
         for _ in range(CONFLICTS + _STEPS):
             taken, source, there = self.next_step()
             if taken is None:
@@ -134,7 +136,10 @@ class Copy:
         raise Refused(too_many_conflicts(self._to.place))
 
     def _take(self, taken: Step, source: Reading, there: Reading | None) -> None:
-        """Take a step. The places are judged together, so each append sets its place's second head and TO's note."""
+        """Take a step: append its facts, and update the second head of that place.
+
+        The two places are judged together, so this machine's note is updated only for TO.
+        """
         if taken.at_to:
             self._to.accept(there, taken.facts, "copy")
             return
@@ -143,7 +148,7 @@ class Copy:
         self._from.store.append(head, seq, data, "copy", second=lines[-1].hash)
 
     def _begin(self, source: Reading, there: Reading | None, former: Loss | None) -> Step:
-        """Return the first step. A `former` one was cut short before its head was noted and in the second place."""
+        """Return the first step. `former` is the loss of an attempt that was interrupted before its head was noted."""
         at, by = self._project.at(), self._project.by()
         loss = LossOpened(at=at, by=by, loss=self._project.new_id(), cause="copy", of=self._from.place)
         begun = () if there else (Begun(at=at, by=by, record=source.record.id),)
@@ -151,13 +156,13 @@ class Copy:
         return Step(True, (*begun, loss, *ended))
 
     def _loss(self, there: Reading | None) -> Loss | None:
-        """Return the loss that this copy opened at TO, if it is open."""
+        """Return the loss that this copy opened at TO if it is still open, otherwise None."""
         losses = there.record.open_losses if there and not there.record.closed_to else ()
         return next((loss for loss in losses if loss.cause == "copy" and loss.of == self._from.place), None)
 
     @contextmanager
     def _about(self, journal: Journal) -> Iterator[None]:
-        """Add the options that name the place to commands in errors: it may not be the project's."""
+        """Add `--state` to the commands in errors if the place is not the project's own."""
         try:
             yield
         except (RecordError, Refused) as problem:
@@ -168,7 +173,10 @@ class Copy:
     def _refuse_closed_gate(
         self, source: Reading, there: Reading | None, loss: Loss | None, *, is_closed: bool
     ) -> None:
-        """Raise Refused if FROM's first gate is closed. FROM may be closed in favour of TO, and lack TO's head."""
+        """Raise Refused if FROM's first gate is closed.
+
+        FROM may already be closed in favour of TO, and may lack TO's head.
+        """
         if is_closed and (there is None or (loss and source.record.closed_for != loss.id)):
             what = f"the record continues at {self._to.place}, which is not on this machine: on another one, or lost"
             steps = (step("continue there"), step("if it is lost for good, run", "reconciler", "state", "accept-loss"))
@@ -197,7 +205,7 @@ class Copy:
 
 
 def _at(message: Message, place: tuple[str, ...]) -> Message:
-    """Return a message whose commands about the record have the options that name a place."""
+    """Return a message in which commands about the record have the options that name a place."""
     about = [
         replace(each, command=(*each.command, *place))
         if each.command[:2] == ("reconciler", "state") and each.command[2] != "copy"

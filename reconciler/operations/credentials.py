@@ -1,6 +1,6 @@
-"""The credentials of a target, from its variables.
+"""The credentials of a target, read from its variables.
 
-Imported only by commands that call the service: pydantic-settings takes longer to load than most commands to run.
+Only commands that call the service import this module: pydantic-settings takes longer to load than most commands run.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ def _usable(value: str) -> str:
 
 
 class Credentials(BaseSettings):
-    """A client identifier and its secret; a variable's name is the target's prefix and the field in upper case."""
+    """A client identifier and its secret.
+
+    The variable's name is the target's prefix and the field name in upper case.
+    """
 
     model_config = SettingsConfigDict(hide_input_in_errors=True, frozen=True)
 
@@ -45,7 +48,7 @@ class Credentials(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Return the one source, so that only `Sources` knows where settings come from."""
+        """Return the only source, so that `Sources` alone decides where settings come from."""
         return (_OfTarget(settings_cls, **init_settings()),)
 
 
@@ -68,13 +71,13 @@ class _OfTarget(PydanticBaseSettingsSource):
 def credentials_of(target: TargetName, sources: Sources) -> Credentials:
     """Return the credentials of a target.
 
-    Raises SettingsError with a message for every variable that is missing or invalid, and no value.
+    Raises SettingsError with a message for every missing or invalid variable; the messages contain no values.
     """
     try:
         return Credentials(target=target, sources=sources)  # type: ignore[call-arg]
     except ValidationError as problem:
         faults = [(str(error["loc"][0]), error.get("ctx", {}).get("error")) for error in problem.errors()]
-    # Outside of the handler: a validation error holds the values.
+    # Outside of the handler: a validation error contains the values.
     advice = step("set it in the environment, in a file of RECONCILER_SECRETS_DIR or, outside of CI, in .env")
     messages = []
     for field, fault in faults:

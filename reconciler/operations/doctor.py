@@ -1,4 +1,4 @@
-"""`doctor`: runs all checks of what an apply depends on, even if some fail; it changes nothing."""
+"""`doctor`: checks everything that an apply depends on, even if a check fails, and changes nothing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FIELDS = ("CLIENT_ID", "CLIENT_SECRET")
 
 
 def examine(project: Project, patterns: tuple[str, ...], *, write: bool = False) -> list[Finding]:
-    """Check everything that an apply to the selected targets depends on; with `write`, also try to write the record.
+    """Check everything that an apply to the selected targets depends on; with `write`, also try to write.
 
     Raises SelectionError for a malformed pattern.
     """
@@ -53,7 +53,7 @@ def examine(project: Project, patterns: tuple[str, ...], *, write: bool = False)
 
 
 def exit_is_failure(findings: Iterable[Finding]) -> bool:
-    """True if an apply would fail, or do harm."""
+    """True if an apply would fail or do harm."""
     return any(finding.health is Health.FAILED for finding in findings)
 
 
@@ -75,7 +75,7 @@ def _config(project: Project) -> tuple[Desired, list[Finding]]:
 
 
 def _settings(project: Project, targets: Iterable[Target]) -> list[Finding]:
-    """Return findings about the credentials that are set, by name and never by value."""
+    """Return findings about the credentials that are set; they contain names and no values."""
     findings = []
     for target in targets:
         for field in _FIELDS:
@@ -93,7 +93,10 @@ def _settings(project: Project, targets: Iterable[Target]) -> list[Finding]:
 
 
 def _servers(project: Project, targets: Iterable[Target], urls: Iterable[str]) -> list[Callable[[], list[Finding]]]:
-    """Return a check for each server: of the service, of identity providers, of webhook URLs. No request is a POST."""
+    """Return a check for each server: the service, the identity providers and the webhook URLs.
+
+    No check sends a POST.
+    """
     from reconciler.service.probing import examine_server  # noqa: PLC0415 - it loads the HTTP client
 
     service = {url for target in targets for url in (target.base_url, target.auth_url)}
@@ -149,7 +152,7 @@ def _record(project: Project, *, write: bool) -> Iterator[Finding]:
 
 
 def _responses(project: Project) -> Iterator[Finding]:
-    """Yield findings about where create responses are kept: they may hold the only copy of a secret."""
+    """Yield findings about the storage of create responses, which may hold the only copy of a secret."""
     if project.desired.recipients:
         what = f"encrypted to {counted(len(project.desired.recipients), 'recipient')}"
         yield _finding(Health.OK, "responses", what, "recipients")
@@ -161,7 +164,7 @@ def _responses(project: Project) -> Iterator[Finding]:
 
 
 def _attempted(check: str, where: str, find: Callable[[], Iterable[Finding]]) -> list[Finding]:
-    """Return the findings of `find`, and its error as a finding if it fails."""
+    """Return the findings of `find`; an error becomes a finding too."""
     findings: list[Finding] = []
     try:
         findings.extend(find())

@@ -1,12 +1,12 @@
-"""Fail points: a test can kill, stop or delay the program at a durable step, and lower its limits.
+"""Fail points: they let a test kill, stop or delay the program at a durable step, and lower its limits.
 
-`RECONCILER_TEST_FAILPOINT` holds items joined by commas:
+`RECONCILER_TEST_FAILPOINT` is a comma-separated list of items:
 
-- `STEP:N:WHAT` does WHAT when STEP is reached for the N-th time. Steps: before-append, after-append, before-send,
-  after-send; `any` counts all of them. WHAT: kill, stop (SIGSTOP), int, term, hup, or seconds to sleep.
-- `LIMIT=SECONDS` lowers a limit of the run: send_window, freshness, margin, grace, closing.
+- `STEP:N:ACTION` runs ACTION when STEP is reached for the N-th time. STEP is before-append, after-append, before-send,
+  after-send, or `any`, which counts them all. ACTION is kill, stop (SIGSTOP), int, term, hup, or seconds to sleep.
+- `LIMIT=SECONDS` lowers a limit of the run: send_window, freshness, margin, grace or closing.
 
-Fail points are for tests only: they are refused if a service is not on loopback.
+Fail points are for tests only: they are refused unless every service is on loopback.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _LIMITS = ("send_window", "freshness", "margin", "grace", "closing")
 _SIGNALS = {
     "kill": signal.SIGKILL, "stop": signal.SIGSTOP, "int": signal.SIGINT, "term": signal.SIGTERM, "hup": signal.SIGHUP,
 }  # fmt: skip
-_HANDLING = 5.0  # seconds at most in which the main thread handles a signal, so that the step goes on after that
+_HANDLING = 5.0  # seconds to wait until the main thread has handled a signal
 
 
 class _Point(Struct, frozen=True):
-    """An action at the `number`-th time that `step` is reached: a signal, or a sleep of some seconds."""
+    """An action at the `number`-th time that `step` is reached: a signal or a sleep."""
 
     step: str
     number: int
@@ -53,7 +53,7 @@ class _Point(Struct, frozen=True):
             return
         awaited = handled() + callable(signal.getsignal(self.signal))
         until = time.monotonic() + _HANDLING
-        if self.signal is signal.SIGSTOP:  # sent to the process, it may stop this thread only after the step
+        if self.signal is signal.SIGSTOP:  # a signal to the process could stop this thread after the step
             signal.pthread_kill(get_ident(), self.signal)
         else:
             os.kill(os.getpid(), self.signal)
@@ -62,7 +62,7 @@ class _Point(Struct, frozen=True):
 
 
 class Failpoints:
-    """The fail points of a run, parsed from a text, which may be empty. Raises SettingsError for an invalid text."""
+    """The fail points of a run, parsed from a text that may be empty. Raises SettingsError for an invalid text."""
 
     def __init__(self, text: str) -> None:
         self._points: list[_Point] = []
@@ -76,13 +76,13 @@ class Failpoints:
             raise _refusal("expected STEP:N:WHAT or LIMIT=SECONDS, with no limit above its default") from None
 
     def refuse_real_services(self, addresses: Iterable[str]) -> None:
-        """Raise SettingsError if there are fail points, and one of these URLs is not on loopback."""
+        """Raise SettingsError if there are fail points and one of these URLs is not on loopback."""
         real = sorted({host for url in addresses if not is_loopback(host := str(urlsplit(url).hostname))})
         if real and (self._points or self._limits):
             raise _refusal(f"it is set, and {', '.join(real)} is not on loopback")
 
     def reach(self, step: str, handled: Callable[[], int]) -> None:
-        """Count a durable step, in any thread, and run the fail point due there; `handled` counts signals so far."""
+        """Count a durable step in any thread and run its fail point; `handled` counts the handled signals."""
         with self._lock:
             self._reached[step] += 1
             self._reached[_ANY] += 1
@@ -95,7 +95,7 @@ class Failpoints:
             point.happen(handled)
 
     def limited(self, limits: Limits) -> Limits:
-        """Return `limits`, lowered by the fail points."""
+        """Return `limits` as lowered by the fail points."""
         return replace(limits, **self._limits)
 
     def _read(self, item: str) -> None:
@@ -104,7 +104,7 @@ class Failpoints:
         if equals:
             self._limits[name] = float(seconds)
             if name not in _LIMITS or not 0 <= self._limits[name] <= getattr(Limits(), name):
-                raise ValueError  # a limit above the default would widen what is guaranteed
+                raise ValueError  # a higher limit would weaken the guarantees
             return
         step, number, what = item.split(":")
         if step not in _STEPS:

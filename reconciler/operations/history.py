@@ -1,4 +1,4 @@
-"""The contents of the record, for a person or a script: subscriptions, the log of its entries, its integrity."""
+"""Reads the record for a person or a script: its subscriptions, its history and its integrity."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 class Event(Struct, frozen=True):
-    """One entry of the record. `subjects` are addresses or a target; `merged`: the entry came from another history."""
+    """An entry of the record.
+
+    `subjects` are addresses or a target. `merged` is true if the entry came from another history.
+    """
 
     entry: int
     at: str
@@ -32,7 +35,7 @@ class Event(Struct, frozen=True):
 
 
 class Shown(Struct, frozen=True):
-    """The attempts to show: all attempts of one address, or the selected ones in force or unknown."""
+    """The attempts to show: all attempts of one address, or the selected attempts in force or unknown."""
 
     attempts: tuple[Attempt, ...]
     losses: tuple[Loss, ...]
@@ -40,7 +43,10 @@ class Shown(Struct, frozen=True):
 
 
 class Verified(Struct, frozen=True):
-    """A record whose chain is intact. `torn` counts the bytes of a torn write; `messages` say why a gate is closed."""
+    """A record whose chain is intact.
+
+    `torn` is the number of bytes of an interrupted write. `messages` say why a gate is closed.
+    """
 
     place: str
     record: str
@@ -51,7 +57,7 @@ class Verified(Struct, frozen=True):
 
 
 def show(project: Project, where: str = "") -> Shown:
-    """Return the attempts of the record, of one address or pattern if given. Raises SelectionError, RecordError."""
+    """Return the attempts of the record or of one address or pattern. Raises SelectionError and RecordError."""
     reading = project.journal.read()
     if where:
         _refuse_unmatched(where, reading.record.addresses)
@@ -66,7 +72,7 @@ def show(project: Project, where: str = "") -> Shown:
 
 
 def attempts_json(attempts: Iterable[Attempt]) -> list[dict[str, Any]]:
-    """Return the document of `state show --format json`: what is in force, or may be."""
+    """Return the document of `state show --format json`: the attempts that are, or may be, in force."""
     return [
         {
             "address": attempt.address,
@@ -83,7 +89,7 @@ def attempts_json(attempts: Iterable[Attempt]) -> list[dict[str, Any]]:
 
 
 def history(project: Project, where: str = "") -> list[Event]:
-    """Return the entries of the record, of one address or pattern if given, also under former names."""
+    """Return the entries of the record or of one address or pattern, also under former names."""
     reading = project.journal.read()
     events = [
         Event(
@@ -104,7 +110,7 @@ def history(project: Project, where: str = "") -> list[Event]:
 
 
 def verify(project: Project) -> Verified:
-    """Check the chain, and return the record. Raises RecordDamaged, which names the line, and RecordMissing."""
+    """Check the chain and return the record. Raises RecordDamaged, which names the line, and RecordMissing."""
     reading = project.journal.read()
     messages = obstacle_messages(reading.record, reading.standing, project.journal.expected)
     record = reading.record
@@ -112,7 +118,7 @@ def verify(project: Project) -> Verified:
 
 
 def _refuse_unmatched(where: str, known: Iterable[str]) -> None:
-    """Raise SelectionError if a text is no address or pattern, or matches nothing."""
+    """Raise SelectionError if a text is neither an address nor a pattern, or matches nothing."""
     if not is_pattern(where):
         raise SelectionError(Message("bad-address", "expected region/environment/name, or a pattern", where))
     names = list(known)
@@ -122,5 +128,5 @@ def _refuse_unmatched(where: str, known: Iterable[str]) -> None:
 
 
 def _is_selected(where: str, name: str) -> bool:
-    """True if a pattern selects a target or an address; a target pattern selects the target's addresses too."""
+    """True if a pattern selects a target or an address; a target pattern also selects the target's addresses."""
     return not where or matches(where, name) or (where.count("/") == 1 and matches(f"{where}/*", name))

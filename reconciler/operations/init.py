@@ -1,6 +1,6 @@
-"""`init`: writes the files of a new project, or adds an age key or a workflow to one that exists.
+"""`init`: writes the files of a new project, or adds an age key or a workflow to an existing project.
 
-Nothing is overwritten, and if anything fails, all files written are deleted again.
+Nothing is overwritten. If anything fails, all files written are deleted again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 REGIONS: Final = ("europe", "usa")
 ENVIRONMENTS: Final = ("staging", "production")
-"""The documented ones (service description, section 1)."""
+"""The documented environments (service description, section 1)."""
 
 BRANCH: Final = "git:reconciler-state"
 FILE: Final = "state.jsonl"
@@ -40,9 +40,9 @@ _SETTINGS = "--region, --environment, --state"
 
 
 class Choices(Struct, frozen=True):
-    """The files to write: `state` is the place of the record, "" for the proposed one; `config` its directory.
+    """The files to write. `state` is the place of the record, "" for the proposed place; `config` is the directory.
 
-    `begins_here`: a person is here who may begin the record.
+    `begins_here` is true if a person runs the command, who may begin the record.
     """
 
     regions: tuple[str, ...] = REGIONS
@@ -55,7 +55,7 @@ class Choices(Struct, frozen=True):
 
 
 class Written(Struct, frozen=True):
-    """The files that were written, relative to the project's directory, the private key if one was made, and steps."""
+    """The result of `init`: the files written (relative to the project), the private key, if any, and next steps."""
 
     files: tuple[str, ...]
     key: Path | None
@@ -68,9 +68,9 @@ def proposed_state(directory: Path, *, github: bool = False) -> str:
 
 
 def initialize(directory: Path, choices: Choices, data_directory: Path) -> Written:
-    """Write the files of a new project, or those missing in an existing one.
+    """Write the files of a new project, or the missing files of an existing one.
 
-    Raises Refused if a file exists, SettingsError for choices that cannot be used, ConfigError and OSError.
+    Raises Refused if a file exists, SettingsError for unusable choices, ConfigError and OSError.
     """
     config = directory / choices.config
     existing = sorted(str(path.relative_to(directory)) for path in config.glob("**/*.y*ml")) if config.is_dir() else []
@@ -109,7 +109,7 @@ def _create(directory: Path, choices: Choices, data_directory: Path, undo: ExitS
 
 
 def _add(directory: Path, choices: Choices, data_directory: Path, undo: ExitStack) -> Written:
-    """Add the files missing in an existing project, and touch nothing else."""
+    """Add the missing files to an existing project, and change nothing else."""
     desired, problem = load_sound(directory / choices.config)
     if problem is not None:
         raise problem
@@ -120,7 +120,7 @@ def _add(directory: Path, choices: Choices, data_directory: Path, undo: ExitStac
         files[f"{choices.config}/recipients.yaml"] = _rendered("recipients.yaml", {"recipient": recipient})
     if choices.github and not os.path.lexists(directory / WORKFLOW):
         declared, given = {target.environment for target in desired.targets}, choices.environments
-        # In the order of --environment; one that it does not name is taken for an earlier stage.
+        # Environments named by --environment come in its order, after all others.
         environments = sorted(sorted(declared), key=lambda name: given.index(name) if name in given else -1)
         files |= _workflow(directory, environments, choices.state or desired.state or FILE)
     _write(directory, files, undo)
@@ -128,7 +128,7 @@ def _add(directory: Path, choices: Choices, data_directory: Path, undo: ExitStac
 
 
 def _check(choices: Choices, state: str) -> None:
-    """Raise SettingsError for unusable names or an unusable place, alone or in combination."""
+    """Raise SettingsError for unusable names, an unusable place, or an unusable combination."""
     for name in (*choices.regions, *choices.environments):
         if not NAME.fullmatch(name):
             raise SettingsError(Message("invalid-name", f"not a valid name: {name!r}", _SETTINGS, (Step(SPELLING),)))
@@ -147,7 +147,7 @@ def _check(choices: Choices, state: str) -> None:
 
 
 def _config(choices: Choices, state: str, recipient: str) -> dict[str, str]:
-    """Return the files of a new `config/` by name: each region in each environment."""
+    """Return the files of a new `config/` by name, with every region in every environment."""
     regions, environments = (tuple(dict.fromkeys(names)) for names in (choices.regions, choices.environments))
     values = {
         "regions": regions,
@@ -163,7 +163,7 @@ def _config(choices: Choices, state: str, recipient: str) -> dict[str, str]:
 
 
 def _workflow(directory: Path, environments: Sequence[str], state: str) -> dict[str, str]:
-    """Return the workflow for the repository's default branch. Raises SettingsError if it could not work."""
+    """Return the workflow for the repository's default branch. Raises SettingsError if the workflow could not work."""
     top = _git(directory, "rev-parse", "--show-toplevel")
     if top and Path(top).resolve() != directory.resolve():
         what = f"GitHub reads workflows at the top of the repository only, which is {top}"
@@ -180,7 +180,10 @@ def _workflow(directory: Path, environments: Sequence[str], state: str) -> dict[
 
 
 def _published() -> tuple[str, str]:
-    """Return the path of the reusable workflows and `@COMMIT`: those installed from, else the repository's own."""
+    """Return the path of the reusable workflows and `@COMMIT`, of the repository that this program was installed from.
+
+    If the program was not installed from a repository, the paths are those of the user's own repository.
+    """
     from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415 - for a workflow alone
 
     with suppress(PackageNotFoundError):
@@ -208,7 +211,7 @@ def _github_steps(files: Mapping[str, str]) -> list[Step]:
 
 
 def _make_key(data_directory: Path, undo: ExitStack) -> tuple[str, Path]:
-    """Return a new age public key, and the file of the private one, which only its owner can read."""
+    """Return a new age public key and the file of its private key, which only the owner can read."""
     import pyrage  # type: ignore[import-untyped]  # noqa: PLC0415 - not for those who want no key
 
     identity = pyrage.x25519.Identity.generate()
@@ -223,7 +226,7 @@ def _make_key(data_directory: Path, undo: ExitStack) -> tuple[str, Path]:
 
 
 def _rendered(name: str, values: Mapping[str, Any]) -> str:
-    """Return a filled template. Its marks are [[ ]] and [% %], since YAML and workflows use braces."""
+    """Return a filled template. Its delimiters are [[ ]] and [% %], as YAML and workflows use braces."""
     import jinja2  # noqa: PLC0415 - no other command needs it
 
     environment = jinja2.Environment(
@@ -235,7 +238,7 @@ def _rendered(name: str, values: Mapping[str, Any]) -> str:
 
 
 def _write(directory: Path, files: Mapping[str, str], undo: ExitStack) -> None:
-    """Write all files. Raises Refused if one exists, or if a file has the name of a directory needed."""
+    """Write all files. Raises Refused if a file exists already, or stands in the place of a needed directory."""
     in_the_way = {
         str(path)
         for name in files
@@ -265,12 +268,12 @@ def _exist(names: Sequence[str], directory: Path) -> Refused:
 
 
 def _remove_directory(path: Path) -> None:
-    with suppress(OSError):  # somebody has put something into it
+    with suppress(OSError):  # the directory is no longer empty
         path.rmdir()
 
 
 def _git(directory: Path, *words: str) -> str:
-    """Return the first line that git prints, "" if it fails or is not installed."""
+    """Return the first line that git prints; "" if it fails or is not installed."""
     existing = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.is_dir())
     environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     try:

@@ -1,4 +1,4 @@
-"""`state observe`: captured notifications as a statement about the attempts at whose URLs they arrived."""
+"""`state observe`: turns captured notifications into a statement about the attempts that delivered them."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ if TYPE_CHECKING:
     from reconciler.operations.project import Project
 
 _AHEAD = 300.0
-"""Seconds by which the clock of a receiver may be ahead of this machine's."""
+"""How many seconds a receiver's clock may be ahead of this machine's."""
 
 
 def observed(project: Project, file: str) -> Observe:
     """Return the statement that records the notifications of a capture file (`-`: stdin). Raises ReconcilerError.
 
-    Messages name the notifications that match nothing in force, and those left out: unverified, without a code, or from
-    the future. They also say which attempts recorded as unknown, not created or removed turn out to exist.
+    Its messages name the notifications that match nothing in force, and those left out: unverified ones, those without
+    a code, and those from the future. They also name the attempts recorded as unknown, not created or removed that
+    exist.
     """
     record = project.journal.read().record
     latest, left_out = stamp(project.now() + _AHEAD), dict.fromkeys(_REASONS, 0)
@@ -75,7 +76,7 @@ def _is_trusted(project: Project, notification: Captured) -> bool:
 
 
 def _learned(record: Record, facts: Iterable[Received], now: float) -> Iterator[Message]:
-    """Yield messages about attempts whose recorded state a notification at their own URL settles or may contradict."""
+    """Yield messages about attempts for which a notification at their own URL settles or may contradict the record."""
     by_url: dict[str, list[Received]] = {}
     for fact in facts:
         by_url.setdefault(normal_url(fact.url), []).append(fact)
@@ -98,7 +99,7 @@ def _learned(record: Record, facts: Iterable[Received], now: float) -> Iterator[
 
 
 def _ask_for_secret(attempt: Attempt, now: float) -> tuple[Step, ...]:
-    """Return how to get the secret of a create whose answer was lost; nothing if it is to be removed anyway."""
+    """Return the step that gets the secret of a create whose answer was lost; empty if it is to be removed anyway."""
     if attempt.responses or attempt.secrets or attempt.superseded_by or attempt.in_flight(now):
         return ()
     lost = "its response, with the secret, was lost: ask the operator for it, then run"
@@ -106,7 +107,7 @@ def _ask_for_secret(attempt: Attempt, now: float) -> tuple[Step, ...]:
 
 
 def _repeated(attempt: Attempt, removed: str, at: str) -> str:
-    """Return that a notification may be a delivery repeated from before a removal."""
+    """Return the warning that a notification may repeat a delivery from before a removal."""
     start, end = (datetime.fromisoformat(text).astimezone(UTC) for text in (removed, at))
     late = f"arrived {(end - start).seconds} s after the removal of attempt {attempt.id} was confirmed"
     return f"{late} (deliveries are repeated for {LATE_DELIVERY.seconds} s)"
@@ -133,7 +134,7 @@ def _unexplained(found: Unexplained) -> Message:
 
 
 def _after_removal(found: Unexplained, last: str, attempt: Attempt, removed: str) -> Message:
-    """Return which removed attempt notifications were sent by, and what to do if it exists all the same."""
+    """Return the message that a removed attempt sent notifications, and what to do if it still exists."""
     what = f"{last}: matches attempt {attempt.id} of {attempt.address}, recorded as removed at {removed}"
     if found.last > repeated_until(removed):
         resolve = ("reconciler", "state", "resolve", attempt.address, "--created", "--attempt", attempt.id, "--force")

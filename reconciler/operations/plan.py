@@ -1,4 +1,4 @@
-"""`plan`: the difference between `config/` and the record; and the file that a plan is saved in."""
+"""`plan`: the differences between `config/` and the record, and the file that a plan is saved in."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Planned(Struct, frozen=True):
-    """A plan, and the record it was made on. `selection` and `allow_empty` are kept for planning again."""
+    """A plan and the reading it was made from. `selection` and `allow_empty` are kept so that it can be made again."""
 
     plan: Plan
     reading: Reading
@@ -31,7 +31,7 @@ class Planned(Struct, frozen=True):
 
 
 class SavedChange(Struct, frozen=True):
-    """One change of a saved plan. It is compared by its digest; the values serve to say what differs."""
+    """A change of a saved plan. It is compared by its digest; the other fields describe the differences."""
 
     address: str
     action: str
@@ -42,13 +42,13 @@ class SavedChange(Struct, frozen=True):
 
 
 class SavedRecord(Struct, frozen=True):
-    """The record that a saved plan was made on."""
+    """The record that a saved plan was made from."""
 
     head: str = ""
 
 
 class SavedPlan(Struct, frozen=True):
-    """The part of a saved plan (the document that `plan --format json` prints) that binds an apply."""
+    """The parts of a saved plan that bind an apply; `plan --format json` prints the whole plan."""
 
     format_version: str
     digest: str
@@ -58,14 +58,14 @@ class SavedPlan(Struct, frozen=True):
 
 
 def make_plan(project: Project, patterns: tuple[str, ...] = (), *, allow_empty: bool = False) -> Planned:
-    """Read `config/` and the record, afresh, and plan. Raises ReconcilerError."""
+    """Read `config/` and the record, and make a plan. Raises ReconcilerError."""
     selection = Selection.of(patterns)
     reading = project.journal.read()
     return Planned(replan(project, selection, reading, allow_empty=allow_empty), reading, selection, allow_empty)
 
 
 def replan(project: Project, selection: Selection, reading: Reading, *, allow_empty: bool = False) -> Plan:
-    """Plan on a record that was read. Pure except for the clock. Raises SelectionError and Refused."""
+    """Make a plan from a reading. Its only side input is the clock. Raises SelectionError and Refused."""
     return plan(
         project.desired,
         reading.record,
@@ -78,10 +78,10 @@ def replan(project: Project, selection: Selection, reading: Reading, *, allow_em
 
 
 def plaintext_refusal(project: Project, plan: Plan) -> Message | None:
-    """Return why this machine cannot keep the responses to the creates of a plan, None if it can.
+    """Return why this machine cannot keep the responses to a plan's creates; None if it can.
 
-    Without recipients they are kept in files on this machine. A CI runner's disk is lost with the job, and other
-    machines that read the same record lack the files.
+    Without recipients, responses are kept in files on this machine. The disk of a CI runner is lost with its job, and
+    other machines that read the same record do not have these files.
     """
     if plan.recipients or not (project.in_ci or project.journal.store.path is None):
         return None
@@ -112,12 +112,12 @@ def load_plan(file: Path) -> SavedPlan:
 
 
 def has_work(plan: Plan) -> bool:
-    """True if an apply of the plan would do anything: blocked changes do not count."""
+    """True if an apply of the plan would do anything; blocked changes do not count."""
     return any(change.action is not Action.BLOCKED for change in plan.changes)
 
 
 def refuse_changed(plan: Plan, digest: str, saved: SavedPlan | None = None) -> None:
-    """Raise Refused, with the differences, unless the plan has the digest that was reviewed."""
+    """Raise Refused, with the differences, unless the plan has the reviewed digest."""
     if plan.digest == digest:
         return
     review = Step("review the new plan", ("reconciler", "plan", *_selected(plan)))
@@ -144,11 +144,11 @@ def _differences(plan: Plan, saved: SavedPlan) -> tuple[Step, ...]:
 def unshown(
     plan: SavedPlan, reviews: Iterable[Sequence[SavedPlan]], contains: Callable[[str], bool]
 ) -> list[tuple[SavedChange, str]]:
-    """Return the changes that were not shown, each with the reason.
+    """Return the changes that no review has shown, each with the reason.
 
-    `reviews` are the plans that each review has shown, asked for while a change is left: a change is shown if one of
-    them has its digest and none of that review has another for its address. `contains` is true of a head that the
-    record contains: a plan made on any other has shown nothing.
+    `reviews` yields the plans that each review has shown. A change was shown if one of these plans has its digest and
+    no plan of that review has another change for its address. `contains` tells if the record contains a head: a plan
+    made from any other head has shown nothing.
     """
     left = {change.digest: (change, "never shown") for change in plan.changes if change.action != Action.BLOCKED}
     remaining = iter(reviews)

@@ -1,4 +1,4 @@
-"""The project that a command works on, built from flags, variables and files, each part at its first use."""
+"""The project that a command works on. Flags, variables and files define it; each part is built on first use."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from reconciler.record.store import Store
 
 UNRECORDED = "unrecorded"
-"""The folder of recovery files in the data directory."""
+"""The directory of recovery files in the data directory."""
 
 _DEFAULT_STATE = "state.jsonl"
 _ACTIONS = {"actor": "GITHUB_ACTOR", "rerun_by": "GITHUB_TRIGGERING_ACTOR", "commit": "GITHUB_SHA"}
 
 
 class Flags(Struct, frozen=True):
-    """The settings of the command line, flag before variable; None where neither is given.
+    """The settings from the command line or, if a flag is missing, from its variable; None where neither is set.
 
-    If `state` is given, `record:` in `config/` is ignored.
+    If `state` is set, `record:` in `config/` is ignored.
     """
 
     config: str | None = None
@@ -54,61 +54,64 @@ class Project:
         self.flags = flags
         self.sources = sources
         self.config = Path(flags.config or "config")
-        """The directory or the file that holds the desired state."""
+        """The directory or file that holds the desired state."""
         self.in_ci = bool(os.environ.get("CI"))
-        """True if this is a CI runner, whose disk is lost with the job."""
+        """True on a CI runner, whose disk is lost with the job."""
 
     @cached_property
     def desired(self) -> Desired:
-        """The desired state, with the overrides from the settings. Raises ConfigError and SettingsError."""
+        """Return the desired state, with the overrides from the settings. Raises ConfigError and SettingsError."""
         return load(self.config, self.sources.get)
 
     @cached_property
     def place(self) -> str:
-        """The place of the record, from a flag or variable, else from `config/`, else a file."""
+        """Return the place of the record: from a flag or variable, else from `config/`, else a file."""
         return self.flags.state or self.desired.state or _DEFAULT_STATE
 
     @cached_property
     def journal(self) -> Journal:
-        """The record at its place. Raises SettingsError."""
+        """Return the journal of the project's record. Raises SettingsError."""
         return self.journal_at(self.place, "" if self.flags.state else self.desired.record)
 
     def journal_at(self, place: str, expected: str = "") -> Journal:
-        """Return the record at a place; `expected` is the id that it must have, "" for any. Raises SettingsError."""
+        """Return the journal of the record at a place; `expected` is its required id, "" for any.
+
+        Raises SettingsError.
+        """
         store = self._open(place)
         return Journal(store, self.notes, self.desired.services, expected, begins_here=not self.in_ci)
 
     def target(self, name: str) -> Target:
-        """Return the declared target of that name. Raises SelectionError."""
+        """Return the declared target with that name. Raises SelectionError."""
         for target in self.desired.targets.values():
             if target.name == name:
                 return target
         raise self.desired.undeclared(name, f"-t {name}")
 
     def accounts(self) -> dict[TargetName, str]:
-        """Return the hash of the client id of each target that has one in the settings."""
+        """Return the hash of the client id of each target that has a client id in the settings."""
         ids = {name: self.sources.get(f"{name.variable_prefix}CLIENT_ID") for name in self.desired.targets}
         return {name: account_hash(client_id.strip()) for name, client_id in ids.items() if client_id}
 
     @cached_property
     def notes(self) -> Notes:
-        """The notes of the heads that this machine remembers."""
+        """Return the heads that this machine remembers."""
         return Notes(self.data_directory / "heads")
 
     @property
     def cache_directory(self) -> Path:
-        """The directory of the token cache and of copies of git branches; it may be deleted at any time."""
+        """Return the directory of the token cache and of copies of git branches; it may be deleted at any time."""
         given = self.flags.cache_dir
         return Path(given).absolute() if given else home("XDG_CACHE_HOME", ".cache") / "reconciler"
 
     @property
     def data_directory(self) -> Path:
-        """The directory of data that must not be lost: notes of heads, unencrypted responses, recovery files."""
+        """Return the directory of data that must not be lost: heads, unencrypted responses, recovery files."""
         return home("XDG_DATA_HOME", ".local/share") / "reconciler"
 
     @property
     def recovery_files(self) -> list[Path]:
-        """The recovery files, with results that an apply on this machine could not append to a record."""
+        """Return the recovery files: results that an apply on this machine could not append to a record."""
         return sorted((self.data_directory / UNRECORDED).glob("*.jsonl"))
 
     def by(self) -> Mapping[str, str]:
@@ -124,7 +127,7 @@ class Project:
         return {"user": user, "host": platform.node()}
 
     now = staticmethod(time.time)
-    """Returns the time, in epoch seconds."""
+    """Returns the time in epoch seconds."""
 
     def at(self) -> str:
         """Return the current time in the format of facts."""
@@ -132,7 +135,7 @@ class Project:
 
     @staticmethod
     def new_id() -> str:
-        """Return an id of 128 random bits, for an attempt, a loss or a record: 32 hexadecimal digits."""
+        """Return a random id of 128 bits for an attempt, a loss or a record: 32 hexadecimal digits."""
         return os.urandom(16).hex()
 
     def _open(self, place: str) -> Store:
@@ -141,7 +144,7 @@ class Project:
 
 
 def home(variable: str, below: str) -> Path:
-    """Return a directory as the XDG specification has it. Raises SettingsError if there is no home directory."""
+    """Return a directory as defined by the XDG specification. Raises SettingsError if there is no home directory."""
     given = os.environ.get(variable)
     if given and Path(given).is_absolute():
         return Path(given)

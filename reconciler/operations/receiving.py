@@ -1,4 +1,4 @@
-"""The work of the commands around notifications: `listen`, `signature detect`, the sandbox. It prints nothing."""
+"""The operations behind `listen`, `signature detect` and the sandbox commands. They print nothing."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ if TYPE_CHECKING:
 SANDBOX_URL = "RECONCILER_SANDBOX_URL"
 _REREAD_SECONDS = 2.0
 _QUEUE_LIMIT = 1000
-_PATIENCE = 5.0  # seconds for a reader of deliveries to make room
+_PATIENCE = 5.0  # seconds to wait until the reader of deliveries makes room
 _ANSWER_LIMIT = 1 << 26
 _SERVE = Step("to start one, run", ("reconciler", "sandbox", "serve"))
 
 
 class SignatureCheck:
-    """Checks requests: a subscription must have the path, and one of the secrets for it must have signed the request.
+    """Checks a request: its path must belong to a subscription, one of whose secrets must have signed it.
 
-    `known` gives the secrets of what is recorded by the template of its URL, none where no secret is known. It is asked
-    again after a refusal, at most every two seconds: a subscription may have been created since. `warn` gets what it
-    raises then.
+    `known` returns the recorded secrets by URL template; the set is empty if no secret is known. It is called again
+    after a refusal, at most every two seconds, as a subscription may have been created meanwhile. `warn` receives its
+    errors then.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class SignatureCheck:
         return refusal
 
     def _judge(self, request: Request, known: Mapping[str, Collection[bytes]]) -> Refusal | None:
-        # A tunnel changes the host, so that only path and query can be compared.
+        # A tunnel changes the host, so only the path and the query are compared.
         fitting = [secrets for template, secrets in known.items() if fits(request.target, template)]
         if not fitting:
             return Refusal(404, "no subscription has this path")
@@ -83,9 +83,9 @@ class SignatureCheck:
 
 
 class Listening:
-    """A receiver on a port of this machine. It listens inside its `with` block.
+    """A receiver on a port of this machine, which listens inside its `with` block.
 
-    `file` is where notifications are appended to; `notifications.jsonl` in `directory` if there is none. Raises
+    Notifications are appended to `file` or, if it is None, to `notifications.jsonl` in `directory`. Raises
     SettingsError.
     """
 
@@ -111,13 +111,13 @@ class Listening:
             self._stack = stack.pop_all()
 
     def deliveries(self) -> Iterator[Delivery]:
-        """Return the deliveries as they arrive, until a signal handler raises."""
+        """Yield the deliveries as they arrive, until a signal handler raises."""
         while True:
             with suppress(Empty):
                 yield self._queue.get(timeout=0.2)
 
     def rest(self) -> list[Delivery]:
-        """Return the deliveries that arrived and have not been taken yet."""
+        """Return the deliveries that have arrived and were not taken yet."""
         return [self._queue.get_nowait() for _ in range(self._queue.qsize())]
 
     def __enter__(self) -> Self:
@@ -130,7 +130,7 @@ class Listening:
         self._stack.close()
 
     def _report(self, delivery: Delivery) -> None:
-        """Queue a delivery. Drop it if none is taken for seconds: answers must not wait for the queue."""
+        """Queue a delivery. After a wait of some seconds it is dropped: answers must not wait for the queue."""
         try:
             self._queue.put(delivery, timeout=_PATIENCE)
         except Full:
@@ -138,9 +138,9 @@ class Listening:
 
 
 def detect_signature(captured: Iterable[Captured], secrets: Collection[bytes]) -> Verification:
-    """Return the only scheme under which the secrets sign these notifications; skip those without a match.
+    """Return the only scheme under which the secrets sign these notifications.
 
-    Raises Refused if there is none, or more than one.
+    Notifications that no scheme matches are skipped. Raises Refused if no scheme matches any, or if several do.
     """
     common: list[Verification] | None = None
     for notification in captured:
@@ -163,9 +163,9 @@ def sandbox_served(
     port: int, targets: Sequence[str], data: Path | None, env_file: Path | None = None,
     retry_interval: float = 15.0, faults: Iterable[str] = (), seed: int | None = None,
 ) -> Iterator[Sandbox]:  # fmt: skip
-    """Serve a sandbox from `data` or a temporary directory, and write its variables to `env_file` if given.
+    """Serve a sandbox from `data` or a temporary directory; write its variables to `env_file`, if given.
 
-    `faults` are `NAME=PROBABILITY`, or NAME for 1. Raises SettingsError.
+    `faults` are `NAME=PROBABILITY`, or NAME for a probability of 1. Raises SettingsError.
     """
     if not 0 <= retry_interval <= 86_400:
         raise SettingsError(Message("bad-interval", "expected 0 to 86400 seconds", "--retry-interval"))
@@ -192,11 +192,11 @@ def _fault(text: str) -> tuple[str, float]:
     try:
         return name, float(probability) if equals else 1.0
     except ValueError:
-        return name, math.nan  # refused as no probability
+        return name, math.nan  # refused as an invalid probability
 
 
 def _refuse_foreign(env_file: Path) -> None:
-    """Raise SettingsError for a file that a sandbox did not write: it may hold credentials."""
+    """Raise SettingsError for a file that a sandbox did not write, as it may hold credentials."""
     try:
         lines = env_file.read_bytes().splitlines()
     except FileNotFoundError:
@@ -211,9 +211,9 @@ def _refuse_foreign(env_file: Path) -> None:
 
 
 def trigger(url: str, code: str, properties: bytes | None, count: int, target: str | None) -> int:
-    """Trigger `count` events in the sandbox at `url`, and return the number of deliveries started.
+    """Trigger `count` events in the sandbox at `url` and return the number of deliveries.
 
-    `properties` is a JSON object, sent as it is written. Raises SettingsError and CallFailed.
+    `properties` is a JSON object, which is sent unchanged. Raises SettingsError and CallFailed.
     """
     body = json.dumps({"code": code, "count": count, **({} if target is None else {"target": target})}).encode()
     if properties is not None:
@@ -228,12 +228,12 @@ def trigger(url: str, code: str, properties: bytes | None, count: int, target: s
 
 
 def list_subscriptions(url: str) -> list[dict[str, Any]]:
-    """Return the subscriptions in the sandbox, in order: `target`, `subscriptionId`, `eventCodes`, `webhookUrl`."""
+    """Return the sandbox's subscriptions in order: `target`, `subscriptionId`, `eventCodes`, `webhookUrl`."""
     return [subscription for subscription in _call(url, "state")["subscriptions"] if not subscription["removed"]]
 
 
 def delete_subscription(url: str, subscription_id: str) -> None:
-    """Delete a subscription, as the operator does. Raises SettingsError, and CallFailed if none has the id."""
+    """Delete a subscription, as the operator does. Raises SettingsError, and CallFailed for an unknown id."""
     _call(url, "remove", json.dumps({"subscriptionId": subscription_id}).encode())
 
 

@@ -1,7 +1,7 @@
-"""Recovery files: what an apply could not append to the record, saved on this machine; and `state recover`.
+"""Recovery files, which save facts that an apply could not append to the record; and `state recover`.
 
-A file holds a line of JSON for each fact, with the id of the record that it belongs to. The `origin` of a fact is made
-from its content, so that it has the same id however often it is recovered.
+A file holds a line of JSON for each fact, with the id of its record. The `origin` of a fact is derived from its
+content, so the fact gets the same id however often it is recovered.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class _Saved(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def save(directory: Path, record: str, place: str, facts: Sequence[AnyFact], reason: str) -> Message:
-    """Save facts that belong to a record, durably, in the data directory; return the message that says so.
+    """Save a record's facts durably in the data directory, and return the message that says so.
 
-    Raises nothing: if no file can be written, the message contains the lines, which are free of secrets.
+    Raises nothing: if no file can be written, the message contains the lines, which hold no secrets.
     """
     saved = [_Saved(record, fact if fact.origin else replace(fact, origin=_origin(record, fact))) for fact in facts]
     data = b"".join(encode(line) + b"\n" for line in saved)
@@ -63,7 +63,7 @@ def unrecovered(project: Project, reading: Reading) -> list[Message]:
         try:
             saved = [decode(line, type=_Saved) for line in file.read_bytes().splitlines() if line.strip()]
         except (OSError, MsgspecError, UnicodeDecodeError):
-            continue  # `state recover` says what is wrong with it
+            continue  # `state recover` reports what is wrong with the file
         if any(line.record == record.id and _id(line, known) not in record.contained for line in saved):
             again = step("to add them, run", "reconciler", "state", "recover", str(file))
             what = f"results of an earlier apply are not in the record; they are in {file}"
@@ -74,7 +74,7 @@ def unrecovered(project: Project, reading: Reading) -> list[Message]:
 def recovered(project: Project, source: str) -> Recover:
     """Return the statement that adds a history to the record. Raises SettingsError, RecordDamaged, StoreUnavailable.
 
-    `source` is a file (`-`: standard input) with a record or saved results in it, or a place.
+    `source` is a place, or a file (`-`: standard input) with a record or with saved facts.
     """
     try:
         if source == "-":
@@ -93,7 +93,10 @@ def recovered(project: Project, source: str) -> Recover:
 
 
 def _recovery_lines(data: bytes, where: str, known: Mapping[bytes, str]) -> tuple[Line, ...]:
-    """Return the facts in a recovery file, as lines of a history; `known` is from `_ids`. Raises SettingsError."""
+    """Return the facts of a recovery file as lines of a history. Raises SettingsError.
+
+    `known` maps the content of recorded facts to their ids (see `_ids`).
+    """
     lines = []
     for number, text in enumerate(data.splitlines(), 1):
         if not text.strip():
@@ -117,7 +120,7 @@ def _ids(lines: Iterable[Line]) -> Mapping[bytes, str]:
 
 
 def _id(saved: _Saved, known: Mapping[bytes, str]) -> str:
-    """Return the id of a saved fact: its id in the record, if it is there, else one made from its content."""
+    """Return the id of a saved fact: its id in the record or, if it is not recorded, an id derived from its content."""
     return known.get(encode(replace(saved.fact, origin=""))) or saved.fact.origin or _origin(saved.record, saved.fact)
 
 

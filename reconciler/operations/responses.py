@@ -1,8 +1,9 @@
-"""Create responses, which may hold the only copy of a subscription's secret: sealed, or private to their owner.
+"""Stores create responses, which may hold the only copy of a subscription's secret.
 
-A response is kept as an HTTP message: status line, headers, a blank line, and what arrived of the body. With recipients
-it is sealed to them (age), and the record holds it; without, a file of mode 0600 does, on this machine. Each is on the
-disk before the outcome is recorded: a sealed one too, so that a run that is killed in between loses nothing.
+A response is kept as an HTTP message: status line, headers, a blank line, and the part of the body that arrived. With
+recipients, it is encrypted to them (age) and stored in the record; without, it is stored in a file of mode 0600 on this
+machine. An encrypted response is also written to disk before the outcome is recorded, so that a run that is killed in
+between loses nothing.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ _AGE, _FILE = "age:", "file:"
 _NAME = re.compile(r"[0-9a-z]+-(response|secret)-[0-9a-f]{8}")
 _HEAD = re.compile(rb"HTTP/[0-9.]+ [0-9]{3}[ \r].*?\r\n\r\n", re.DOTALL)
 _PRIVATE_KEY = re.compile(r"AGE-SECRET-KEY-\w*", re.IGNORECASE)
-_LONGEST = (1 << 20) + (1 << 17)  # bytes that are read of one response
+_LONGEST = (1 << 20) + (1 << 17)  # bytes of a response that are read
 
 
 class Response(Discreet, frozen=True):
-    """A create response: its head with the blank line (b"" for a secret that was set by hand), and its body."""
+    """A create response: its head, with the blank line (b"" for a secret that was set by hand), and its body."""
 
     unprinted = ("head", "body")
 
@@ -41,7 +42,7 @@ class Response(Discreet, frozen=True):
 
 
 class Responses:
-    """Keeps responses and secrets, and opens them again. `directory` is private to its owner, and made if needed."""
+    """Stores and opens responses and secrets. Only the owner can read `directory`, which is created if needed."""
 
     def __init__(self, directory: Path, recipients: Sequence[str] = ()) -> None:
         self._directory = directory
@@ -57,31 +58,33 @@ class Responses:
         (self._directory / name).unlink(missing_ok=True)
 
     def keep(self, attempt: str, answer: Answer) -> str:
-        """Keep the response to a create durably, and return the text for the record.
+        """Store the response to a create durably and return the text for the record.
 
-        Raises SettingsError and RecordError; a sealed response that cannot be written is returned all the same.
+        Raises SettingsError and RecordError. An encrypted response is returned even if its file cannot be written.
         """
         return self._keep(attempt, "response", answer.head + answer.body)
 
     def keep_secret(self, attempt: str, secret: bytes) -> str:
-        """Keep a secret that was set by hand, in the way in which `keep` keeps a response."""
+        """Store a secret that was set by hand, in the same way as a response."""
         return self._keep(attempt, "secret", secret)
 
     def left(self, attempt: str) -> list[str]:
-        """Return the texts of the responses to an attempt that this machine keeps, oldest first.
+        """Return the texts of an attempt's responses that this machine keeps, oldest first.
 
-        They include one that no fact names, if a run was killed before it recorded the outcome.
+        They include a response that no fact names because a run was killed before it recorded the outcome.
         """
         return [self._text_of(path) for path in self._paths(attempt)]
 
     def forget_sealed(self, *attempts: str) -> None:
-        """Delete the copies of the attempts' sealed responses, once the record holds them."""
+        """Delete the local copies of encrypted responses, once the record holds them."""
         for path in self._paths(*attempts):
             if self._text_of(path).startswith(_AGE):
                 path.unlink(missing_ok=True)
 
     def open(self, text: str, identity: Path | None) -> Response:
-        """Return the response that a text of the record contains or names; `identity` is the age key file to decrypt.
+        """Return the response that a text of the record contains or names.
+
+        `identity` is the age key file for decryption.
 
         Raises RecordError and SettingsError, which show nothing of the data or of the identity.
         """
@@ -110,7 +113,7 @@ class Responses:
             raise RecordError(Message("response-not-saved", what, str(self._directory), (advice,))) from None
 
     def _paths(self, *attempts: str) -> list[Path]:
-        """Return the files with responses to these attempts, oldest first; the directory is read only once."""
+        """Return the files with responses to these attempts, oldest first. The directory is read only once."""
         wanted, kept = {f"{attempt}-response" for attempt in attempts}, []
         with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
             kept = [path for path in self._directory.iterdir() if path.name.rpartition("-")[0] in wanted]
@@ -121,7 +124,7 @@ class Responses:
         return data.decode("ascii") if data.startswith(_AGE.encode()) else _FILE + path.name
 
     def _read(self, name: str) -> bytes:
-        known = _NAME.fullmatch(name) is not None  # it comes from a record: it must not lead elsewhere
+        known = _NAME.fullmatch(name) is not None  # the name comes from a record: it must not lead elsewhere
         try:
             if known:
                 return (self._directory / name).read_bytes()
@@ -138,7 +141,7 @@ class Responses:
 
 
 def seal(data: bytes, recipients: Sequence[str]) -> str:
-    """Return `data` encrypted to the recipients (age public keys, `age1…`), as text.
+    """Return `data` as text, encrypted to the recipients (age public keys, `age1…`).
 
     Raises SettingsError for a recipient that is not an age public key.
     """
@@ -148,7 +151,7 @@ def seal(data: bytes, recipients: Sequence[str]) -> str:
     for number, recipient in enumerate(recipients, 1):
         try:
             keys.append(pyrage.x25519.Recipient.from_str(recipient))
-        except pyrage.RecipientError:  # its text is not shown: it may be the private key by mistake
+        except pyrage.RecipientError:  # the error's text is not shown: it may be a private key by mistake
             what = f"recipient {number} is not an age public key"
             advice = step("use the line that `age-keygen -y` prints (age1…)")
             raise SettingsError(Message("bad-recipient", what, "recipients", (advice,))) from None
@@ -156,7 +159,7 @@ def seal(data: bytes, recipients: Sequence[str]) -> str:
 
 
 def field_of(body: bytes, name: str) -> str:
-    """Return one field of a JSON object as text. Raises Refused if there is no such field."""
+    """Return a field of a JSON object as text. Raises Refused if the field does not exist."""
     try:
         document = json.loads(body)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The secrets of subscriptions, from the responses to their creates or set by a person."""
+"""The secrets of subscriptions, from create responses or set by a person."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def response_of(project: Project, address: str, attempts: Sequence[str], identity: Path | None) -> Response:
-    """Return the last response (or secret set by hand) of the attempt at an address that has one.
+    """Return the last response, or secret set by hand, of the attempt at an address that has one.
 
     Raises Refused if several attempts have one, and RecordError if none can be read.
     """
@@ -38,7 +38,7 @@ def response_of(project: Project, address: str, attempts: Sequence[str], identit
 
 
 def secret_statement(project: Project, address: str, attempts: Sequence[str], secret: bytes) -> SetSecret:
-    """Keep a secret that was set by hand, and return the statement that records it. Raises ReconcilerError."""
+    """Store a secret that was set by hand, and return the statement that records it. Raises ReconcilerError."""
     live = [attempt for attempt in _at(project.journal.read().record, address, attempts) if attempt.in_force]
     if len(live) != 1:
         steps = tuple(step("", "reconciler", "secret", "set", address, "--attempt", attempt.id) for attempt in live)
@@ -80,12 +80,12 @@ def _at(record: Record, address: str, attempts: Sequence[str]) -> list[Attempt]:
 
 
 def _texts(responses: Responses, attempt: Attempt) -> list[str]:
-    """Return the texts of an attempt's responses and secrets, also of a response that a killed run left unrecorded."""
+    """Return the texts of an attempt's responses and secrets, including those a killed run left unrecorded."""
     return [*(attempt.responses or responses.left(attempt.id)), *attempt.secrets]
 
 
 def _secrets(responses: Responses, attempt: Attempt, identity: Path | None) -> Iterator[bytes]:
-    """Yield possible secrets: those set by hand, and texts in a response that the record does not have in the clear."""
+    """Yield possible secrets: those set by hand, and the texts of a response that are not in the record."""
     clear = {"", attempt.url, *attempt.codes, *map(str, attempt.fields.values())}
     problem: ReconcilerError | None = None
     found = False
@@ -105,7 +105,7 @@ def _secrets(responses: Responses, attempt: Attempt, identity: Path | None) -> I
 
 
 def texts_in(body: bytes) -> list[str]:
-    """Return every text in a JSON document; none if the data is not JSON."""
+    """Return every text in a JSON document; empty if the data is not JSON."""
     try:
         waiting: list[Any] = [json.loads(body)]
     except (ValueError, RecursionError):

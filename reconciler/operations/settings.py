@@ -1,6 +1,6 @@
-"""The sources of settings: the environment, a directory of secrets, a `.env` file, in this order.
+"""The sources of settings, in this order: the environment, a directory of secrets, a `.env` file.
 
-Every command loads this, so it imports only the standard library, unless there is a `.env` to read.
+Every command loads this module, so it imports only the standard library, unless there is a `.env` to read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FILE_LIMIT = 1 << 16
 
 
 class Sources(Discreet, frozen=True, dict=True):
-    """Looks settings up by the names of their variables. An empty variable counts as unset: the next source is tried.
+    """Looks up settings by variable name. An empty variable counts as unset, so the next source is tried.
 
     `environ` is a copy of the environment, `directory` the working directory, which may hold a `.env`. The `.env` is
     not read if `CI` is set: a checkout must not choose the settings of a job.
@@ -37,11 +37,11 @@ class Sources(Discreet, frozen=True, dict=True):
     directory: Path
 
     def get(self, name: str) -> str | None:
-        """Return the value of `name`, None if it is unset. Raises SettingsError for a file that cannot be used."""
+        """Return the value of `name`, None if it is unset. Raises SettingsError for an unusable file."""
         return self._find(name)[0]
 
     def source(self, name: str) -> str:
-        """Return the source of `name` in words, "" if it is unset. Raises SettingsError as `get` does."""
+        """Return a description of the source of `name`, "" if it is unset. Raises SettingsError like `get`."""
         return self._find(name)[1]
 
     def _find(self, name: str) -> tuple[str | None, str]:
@@ -81,7 +81,7 @@ class Sources(Discreet, frozen=True, dict=True):
 
 
 def hide_secrets(environ: MutableMapping[str, str] = os.environ) -> None:
-    """Remove the client secrets from the environment, which child processes inherit, after `Sources` has them."""
+    """Remove the client secrets from the environment that child processes inherit; call it after `Sources.load`."""
     for name in list(environ):
         if name.startswith("RECONCILER_") and name.endswith("_CLIENT_SECRET"):
             del environ[name]
@@ -110,7 +110,7 @@ def _text(path: Path, *, or_other: bool = False) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
         position = problem.start
-    # Outside of the handler, since the decoding error holds the file's bytes.
+    # Outside of the handler: the decoding error contains the file's bytes.
     raise _unusable("setting-not-utf-8", f"not UTF-8 (byte {position})", path, "save it as UTF-8")
 
 

@@ -1,4 +1,4 @@
-"""Statements of a person about the record: each is prepared, shown, and appended only as it was shown."""
+"""Statements of a person about the record: each is prepared, shown, and then appended exactly as shown."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from reconciler.record.statements import Statement
 
 CONFLICTS = 10
-"""How often a statement is proposed again after another run appended first."""
+"""How often a statement is proposed again because another run appended first."""
 
 
 class Outcome(Struct, frozen=True):
-    """The facts that were appended, if any, and the record's id and head afterwards. `messages` are for a person."""
+    """The facts that were appended, the id and head of the record afterwards, and `messages` for a person."""
 
     facts: tuple[AnyFact, ...]
     record: str
@@ -38,14 +38,14 @@ class Outcome(Struct, frozen=True):
 
 
 def prepare(project: Project, statement: Statement) -> Proposal:
-    """Read the record, and return what a statement would append. Raises ReconcilerError."""
+    """Read the record and return what a statement would append. Raises ReconcilerError."""
     if isinstance(statement, Import):
         _refuse_bad_values(statement)
     return propose(statement, _case(project, statement, _read(project.journal, statement)))
 
 
 def _refuse_bad_values(statement: Import) -> None:
-    """Raise SettingsError for a URL or a code that config/ would also refuse."""
+    """Raise SettingsError for a URL or a code that `config/` would refuse too."""
     problems = []
     if statement.url and (fault := url_fault(statement.url)):
         problems.append(Message(fault.name, f"the URL {fault.what}", "--url", (step(fault.remedy),)))
@@ -57,7 +57,7 @@ def _refuse_bad_values(statement: Import) -> None:
 
 
 def refuse_unexpected(proposal: Proposal, digest: str) -> None:
-    """Raise Refused unless the proposal has the digest that was reviewed."""
+    """Raise Refused unless the proposal has the reviewed digest."""
     if proposal.digest != digest:
         review = step("review it again with --dry-run")
         what = "the facts to append differ from those reviewed; nothing was appended"
@@ -65,10 +65,10 @@ def refuse_unexpected(proposal: Proposal, digest: str) -> None:
 
 
 def append(project: Project, statement: Statement, proposal: Proposal) -> Outcome:
-    """Append the proposal that was shown to the record. Raises ReconcilerError.
+    """Append the proposal that was shown. Raises ReconcilerError.
 
     The record is read again first, and after each conflict. The statement is refused if it would now append something
-    else; nothing is appended if another run has recorded the same.
+    else. Nothing is appended if another run has recorded the same facts.
     """
     journal = project.journal
     if proposal.facts and isinstance(statement, Begin | AcceptLoss):
@@ -92,7 +92,7 @@ def append(project: Project, statement: Statement, proposal: Proposal) -> Outcom
 
 
 def too_many_conflicts(place: str) -> Message:
-    """Return the message of a command that met too many conflicts with other runs."""
+    """Return the message for a command that met too many conflicts with other runs."""
     return Message("too-many-conflicts", "other runs keep appending to the record", place, (step("try again later"),))
 
 
@@ -101,7 +101,7 @@ def _appended(
 ) -> Reading | None:
     """Append facts and return the record with them; None if another run appended first.
 
-    After a lost answer the record is read once more, and decides.
+    If the answer is lost, the record is read once more and decides.
     """
     accepts = isinstance(statement, Begin | AcceptLoss)
     note = type(statement).__name__
@@ -122,7 +122,7 @@ def _appended(
 
 
 def _read(journal: Journal, statement: Statement) -> Reading | None:
-    """Read the record; None only for statements that may be made without one."""
+    """Read the record; return None only for statements that need no record."""
     return journal.look() if isinstance(statement, Begin | AcceptLoss) else journal.read()
 
 
