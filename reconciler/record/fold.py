@@ -53,10 +53,7 @@ _UNANSWERED: tuple[None, None, None, None, Mapping[str, Scalar]] = (None, None, 
 
 
 class _Group(Struct, gc=False):
-    """The facts of one attempt by kind; facts that later facts may name are keyed by id.
-
-    `first` is the earliest fact, and `at` is the latest time.
-    """
+    """The facts of one attempt by kind, with the earliest fact and the latest time. Some are keyed by their ids."""
 
     first: Fact
     at: str
