@@ -315,7 +315,7 @@ def digest_of(record: str, facts: Sequence[AnyFact], drawn: Sequence[str]) -> st
     """Return the digest of facts to be appended to a record; `drawn` are the ids newly drawn for them."""
     comparable = [_comparable(replace(fact, at="", by={})) for fact in facts]
     numbers = {new.encode(): b"new %d" % number for number, new in enumerate(drawn)}
-    text = _ID.sub(lambda match: numbers.get(match[0], match[0]), encode([record, bare]))
+    text = _ID.sub(lambda match: numbers.get(match[0], match[0]), encode([record, comparable]))
     return f"sha256:{sha256(text).hexdigest()}"
 
 
