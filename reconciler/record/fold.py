@@ -233,10 +233,7 @@ def _stands(attempt: str, successors: Mapping[str, Sequence[str]], attempts: Map
 
 
 def _generations(what: What, whats: Mapping[str, What]) -> list[tuple[str, ...]]:
-    """Return the generations of attempts that led to a retry, latest first.
-
-    Stops at a cycle, which a bad file may have.
-    """
+    """Return the generations of attempts that led to a retry, latest first; stop at a cycle in a bad file."""
     generations: list[tuple[str, ...]] = []
     earlier, seen = what.supersedes, set[str]()
     while earlier and not seen.issuperset(earlier):
