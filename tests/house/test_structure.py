@@ -55,6 +55,15 @@ MUTABLE = {
     "_Group", "_Merger", "_Parts", "_Reader",
 }  # fmt: skip
 """The structs that something is collected in, or that are read and thrown away."""
+SEEN_OTHERWISE = {
+    "bad-pattern", "clock-right", "clock-skewed", "codes-move", "copy-step", "demo-failed", "failpoint",
+    "home-missing", "internal-error", "lead-answer-cut", "lead-not-json", "no-answer", "no-terminal",
+    "no-verification", "not-agreed", "not-approved", "nothing-lost", "notification-ambiguous", "os-error",
+    "other-contents", "plan-not-saved", "recovery-unreadable", "removal-cancelled", "secret-not-masked",
+    "sent-again", "sent-again-later", "setting-out-of-range", "stdout-unwritable", "store-timeout",
+    "surplus-requested", "target-undeclared", "to-be-replaced", "usage", "waits-for-removal",
+}  # fmt: skip
+"""The messages of which tests look at what they say, or at what they do, and not at the name."""
 _QUIET = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 _SCOPES = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -161,6 +170,21 @@ def test_what_fills_a_screen_or_is_secret_is_not_printed() -> None:
                     if private.search(ast.unparse(part.annotation)) or private.fullmatch(ast.unparse(part.target))
                 }
                 assert found <= {*hidden}, f"{path}: {node.name}"
+
+
+def test_each_message_is_named_by_a_test() -> None:
+    """Messages are compared by name: one that no test names may say anything."""
+    names = {
+        str(node.args[0].value)
+        for path in MODULES.values()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Message"
+        if node.args and isinstance(node.args[0], ast.Constant)
+    }
+    there = Path(__file__).parents[1].rglob("*.py")
+    text = "".join(path.read_text(encoding="utf-8") for path in there if path != Path(__file__))
+
+    assert {name for name in names if f'"{name}"' not in text} <= SEEN_OTHERWISE
 
 
 def test_docstrings_say_what_a_thing_does_or_returns() -> None:

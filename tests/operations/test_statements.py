@@ -238,6 +238,7 @@ class TestImport:
         project = project_with(desired=desired)
         project.say(Import(OFFERS, attempt=ID))
         assert steps(project, Import(LOANS, attempt=ID)) == [f"reconciler state mv {OFFERS} {LOANS}"]
+        assert refusal(project, Import(LOANS, attempt=ID)) == ["recorded-elsewhere"]
 
     def test_removed_by_mistake_is_put_back(self) -> None:
         """What exists in spite of its confirmed removal is named by the import, and put back by `resolve --force`."""
@@ -247,6 +248,7 @@ class TestImport:
         assert steps(project, Import(OFFERS, attempt=ID)) == [
             f"reconciler state resolve {OFFERS} --created --attempt {ID} --force"
         ]
+        assert refusal(project, Import(OFFERS, attempt=ID)) == ["recorded-as-gone"]
         assert names(project, Resolve(OFFERS, created=True, attempts=(ID,))) == ["recorded-as-removed"]
         project.say(Resolve(OFFERS, created=True, attempts=(ID,), force=True))
         assert status(project, ID) is Status.LIVE
@@ -615,6 +617,33 @@ class TestBegin:
         project.notes.write(Note(RECORD, ("https://api.example",), "memory:z", 2, "f" * 64))
         project.stores["memory:a"] = MemoryStore()
         assert refusal(project, Begin()) == ["record-known"]
+
+
+class TestShown:
+    """What a person agrees to."""
+
+    def test_what_a_statement_means_is_shown_beside_its_facts(self) -> None:
+        """The facts alone do not tell what follows from them, or what is left to do."""
+        project = project_with(*created("a", OFFERS), desired=desired_of(targets={EU: "https://new.example"}))
+        incomplete = project_with(complete=False)
+        shown = [
+            names(MemoryProject(), Begin())[2:],
+            names(incomplete, AcceptLoss())[1:],
+            names(incomplete, Complete())[1:],
+            names(project, Rebind(EU))[1:],
+            names(project, RequestRemoval(OFFERS))[1:],
+        ]
+        project.say(RequestRemoval(OFFERS))
+        shown.append(names(project, CancelRemoval(OFFERS))[1:])
+        expected = (
+            "until-complete",
+            "until-complete",
+            "said-by-complete",
+            "said-by-rebind",
+            "send-request",
+            "tell-operator",
+        )
+        assert [[name] for name in expected] == shown
 
 
 class TestRemoval:

@@ -232,6 +232,7 @@ def test_remove(scene: Scene) -> None:
     scene.apply()
     plan = scene.plan()
     assert ([], (scene.attempt(held),)) == (plan.changes, plan.targets[EUROPE].awaiting_removal)
+    assert (scene.attempt(held),) == scene.status().targets[0].awaiting_removal
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from support.scene import BY, EUROPE, SERVICE, USA, Scene, actions, address_of, commands, hooks, names, target
 
@@ -11,6 +13,9 @@ from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Action, Block
 from reconciler.planning.status import removals
 from reconciler.record.gates import Obstacle
+
+if TYPE_CHECKING:
+    from reconciler.model.address import TargetName
 
 OTHER = "https://api.other.example"
 
@@ -115,6 +120,8 @@ def test_other_account(scene: Scene, account: str | None, *, is_bound: bool) -> 
     accounts = {EUROPE: account} if account else {}
     change = next(change for change in scene.plan(accounts=accounts).changes if change.address.name == "offers")
     assert (None if is_bound else Block.FOREIGN) is change.block
+    for message in scene.plan(accounts=accounts).targets[EUROPE].foreign:
+        assert "to the account sha256:one…, but the settings name sha256:two…; nothing" in message.what
     scene.rebind(EUROPE, account="sha256:two")
     assert () == scene.plan(accounts=accounts).targets[EUROPE].foreign
 
@@ -185,6 +192,7 @@ def test_renamed(scene: Scene) -> None:
     blocked, depends = scene.changes()
     assert (Block.ELSEWHERE, Block.DEPENDS) == (blocked.block, depends.block)
     assert ["reconciler state mv europe/staging/before europe/staging/after"] == commands(blocked)
+    assert ["in-force-elsewhere"] == names(blocked)
     scene.apply()
     assert [] == removals(scene.status())
     scene.move("before", "after")
@@ -210,7 +218,7 @@ def test_elsewhere_and_desired_there(scene: Scene) -> None:
     scene.want("other", "ONB10002", hooks("offers"))
     scene.want("offers", "ONB10001", hooks("offers"))
     request = f"reconciler removal request europe/staging/other --attempt {held} --code ONB10001"
-    assert [request] == commands(scene.change())
+    assert ([request], ["in-force-elsewhere"]) == (commands(scene.change()), names(scene.change()))
     scene.request(held, "ONB10001")
     assert [request.replace("request", "confirm")] == commands(scene.change())
     scene.confirm(held, "ONB10001")
@@ -273,6 +281,24 @@ def test_desired_twice_of_united_services(scene: Scene, url: str) -> None:
     assert ["desired-twice"] == names(usa)
     scene.targets = {name: target(name, found.base_url, Overlap.ALLOW) for name, found in scene.targets.items()}
     assert (url == hooks("offers")) == (Block.ELSEWHERE is scene.changes()[1].block)
+
+
+@pytest.mark.parametrize("later_is_live", [True, False])
+@pytest.mark.parametrize("refuses", [(), (EUROPE,), (USA,), (EUROPE, USA)])
+def test_desired_twice_by_modes(refuses: tuple[TargetName, ...], *, later_is_live: bool) -> None:
+    """One target that refuses an overlap is enough; what is in force blocks another, whatever their order."""
+    modes = {name: Overlap.REFUSE if name in refuses else Overlap.ALLOW for name in (EUROPE, USA)}
+    scene = Scene({EUROPE: target(overlap=modes[EUROPE]), USA: target(USA, base_url=OTHER, overlap=modes[USA])})
+    scene.hold("usa/staging/old", "ONB10009", hooks("old"))
+    scene.rebind(USA, SERVICE)
+    if later_is_live:
+        scene.hold("usa/staging/offers", "ONB10001", hooks("before"))
+    scene.want("usa/staging/old", "ONB10009", hooks("old"))
+    scene.want("offers", "ONB10001", hooks("offers"))
+    scene.want("usa/staging/offers", "ONB10001", hooks("usa"))
+    blocked = [str(change.address) for change in scene.changes() if change.block is Block.ELSEWHERE]
+    loser = ["europe/staging/offers", "usa/staging/offers"] if later_is_live else ["usa/staging/offers"]
+    assert (loser if refuses else []) == blocked
 
 
 # which targets and addresses

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec.structs import replace
-from support.scene import BY, EUROPE, USA, Scene, hooks, target
+from support.scene import BY, EUROPE, START, USA, Scene, hooks, target
 
 from reconciler.model.outcome import Outcome
 from reconciler.record.facts import Begun
@@ -135,6 +135,19 @@ def test_what_is_removed(scene: Scene) -> None:
         scene.want("offers", "ONB10011", hooks(name))
         found.add(scene.change().digest)
     assert 2 == len(found)
+
+
+def test_times_of_attempts() -> None:
+    """Which of two attempts is older may come out otherwise after a merge: the same is done about them."""
+    found = set()
+    for times in ((0.0, 1000.0), (1000.0, 0.0)):
+        scene = Scene()
+        for name, after in zip(("one", "two"), times, strict=True):
+            scene.now = START + after
+            scene.hold("offers", "ONB10011", hooks(name))
+        scene.want("offers", "ONB10011", hooks("three"))
+        found.add(scene.change().digest)
+    assert 1 == len(found)
 
 
 def test_of_one_target(scene: Scene) -> None:

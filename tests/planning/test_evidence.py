@@ -64,6 +64,17 @@ def test_recorded_url_is_no_tunnel(scene: Scene, *, is_gone: bool) -> None:
     assert ((), 1) == (found.observed, len(found.unexplained))
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_removed(scene: Scene, order: tuple[int, int]) -> None:
+    """What arrives where only removed subscriptions were speaks of the one that was removed last."""
+    held = [scene.hold("loans", "LOA10013", hooks("loans")) for _ in range(2)]
+    for number in order:
+        scene.confirm(held[number])
+    (found,) = match(scene.desired, scene.record, [Sighting(LATER, "LOA10013", "/loans", hooks("loans"))]).unexplained
+    assert found.removed is not None
+    assert held[order[1]] == found.removed.id
+
+
 @pytest.mark.parametrize(("code", "path"), [("ONB10013", "/offers?v=1"), ("ONB10011", "/offers"), ("ONB10012", "/")])
 def test_unexplained(scene: Scene, code: str, path: str) -> None:
     """What no recorded subscription explains is counted, by the URL or the path."""

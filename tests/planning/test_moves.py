@@ -67,7 +67,7 @@ def test_move_code_wait(scene: Scene) -> None:
 def test_move_code_between_desired_wait(scene: Scene) -> None:
     """`wait`: a code too many of a desired subscription blocks until just that code is removed."""
     scene.set_mode(Replace.WAIT)
-    held = scene.hold("old", "ONB10001 ONB10002", hooks("old"))
+    held = scene.hold("old", "ONB10001 ONB10002 ONB10003", hooks("old"))
     scene.want("old", "ONB10002", hooks("old"))
     scene.want("new", "ONB10001", hooks("new"))
     words = f"europe/staging/old --attempt {held} --code ONB10001"
@@ -172,6 +172,9 @@ def test_exchanged_urls(scene: Scene, mode: Replace) -> None:
         scene.want(name, code, hooks(other))
     warnings = [change for change in scene.changes() if "urls-exchanged" in warned(change)]
     assert ["a", "b"] == [change.address.name for change in warnings]
+    scene.request(scene.attempts[0].id)
+    assert not [change for change in scene.changes() if "urls-exchanged" in warned(change)]  # its old one is leaving
+    scene.cancel(scene.attempts[0].id)
     scene.want("b", "ONB10002", hooks("c"))
     assert not [change for change in scene.changes() if "urls-exchanged" in warned(change)]
 
@@ -210,6 +213,21 @@ def test_delivered_twice(scene: Scene, secret: str) -> None:
     scene.request(extra)
     planned = scene.plan().targets[EUROPE]
     assert ((), ()) == (planned.duplicates, planned.surplus)
+
+
+@pytest.mark.parametrize(
+    ("selected", "told"),
+    [((), {EUROPE, USA}), ((f"{EUROPE}/a", f"{USA}/c"), {EUROPE}), ((f"{EUROPE}/c", f"{USA}/b"), {USA})],
+)
+def test_delivered_twice_by_two_targets(scene: Scene, selected: tuple[str, ...], told: set[str]) -> None:
+    """Told of each target whose own address is selected: of the others nothing was asked."""
+    scene.declare(target(USA))
+    for name in (f"{EUROPE}/a", f"{USA}/b"):
+        scene.hold(name, "ONB10001", hooks("offers"))
+        scene.want(f"{name[:-1]}c", "ONB10009", hooks("c"))
+        scene.want(name, "ONB10001", hooks("offers"))
+    planned = scene.plan(*selected).targets
+    assert told == {name for name, found in planned.items() if found.duplicates}
 
 
 def test_all_delivered_twice(scene: Scene) -> None:
