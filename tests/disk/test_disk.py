@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Never
 
 import pytest
 
-from reconciler.disk import make_directory, replace_file, written_beside
+from reconciler import disk
+from reconciler.disk import (
+    LockHeld,
+    check_private,
+    find_host_only_locks,
+    locked_file,
+    make_directory,
+    private_directory,
+    replace_file,
+    written_beside,
+)
+from reconciler.errors import SettingsError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,3 +104,70 @@ def test_a_file_in_the_way_of_a_directory(tmp_path: Path) -> None:
     make_directory(tmp_path / "open" / "one" / "two", 0o700)
     modes = [(tmp_path / "open" / path).stat().st_mode & 0o777 for path in ("", "one", "one/two")]
     assert [0o755, 0o700, 0o700] == modes
+
+
+@pytest.mark.parametrize("kind", ["link", "file", "group", "others", "of another"])
+def test_an_unsafe_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """It is refused, with the command that makes it safe if one does; and whoever else could write to it."""
+    path = tmp_path / "private"
+    assert 0o700 == private_directory(path).stat().st_mode & 0o777
+    assert (path.stat(), path) == (check_private(path), private_directory(path))
+    if kind == "link":
+        (tmp_path / "link").symlink_to(path)
+    if kind == "file":
+        (tmp_path / "file").touch()
+    if kind in {"group", "others"}:
+        path.chmod(0o720 if kind == "group" else 0o702)
+    if kind == "of another":
+        monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    path = tmp_path / kind if kind in {"link", "file"} else path
+    with pytest.raises(SettingsError) as caught:
+        check_private(path)
+    (message,) = caught.value.messages
+    commands = [step.command for step in message.steps if step.command]
+    assert ("unsafe-directory", str(path)) == (message.name, message.where)
+    assert [("chmod", "700", str(path))] * (kind in {"group", "others"}) == commands
+
+
+def test_a_lock_names_its_holder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its number and name, as long as it is held; another file's holder is not named."""
+    for name in ("a", "b"):
+        with locked_file(tmp_path / name, 0), pytest.raises(LockHeld) as caught, locked_file(tmp_path / name, 0.01):
+            pass
+        assert f"locked by process {os.getpid()} (" in str(caught.value.strerror)
+        assert str(caught.value.strerror).endswith("(waited 0.01 s)")
+    status = (tmp_path / "a").stat()
+    assert 0o600 == status.st_mode & 0o777
+    other = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino + 1}"
+    monkeypatch.setattr(disk, "_PROC_LOCKS", tmp_path / "locks")
+    (tmp_path / "locks").write_text(f"1: FLOCK ADVISORY WRITE {os.getpid()} {other} 0 EOF\n")
+    with (
+        locked_file(tmp_path / "a", 0),
+        pytest.raises(LockHeld, match="by another process: "),
+        locked_file(tmp_path / "a", 0),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "alone"),
+    [
+        *((kind, f"local_lock={which}", True) for kind in ("nfs", "nfs4") for which in ("all", "flock")),
+        ("nfs", "nolock", True), ("nfs4", "nolock", True),
+        *((kind, options, True) for kind in ("cifs", "smb3") for options in ("nobrl", "nolock")),
+        ("lustre", "localflock", True), ("gfs2", "localflocks", True), ("ocfs2", "localflocks", True),
+        *((kind, "", False) for kind in ("nfs", "nfs4", "cifs", "smb3", "lustre", "gfs2", "ocfs2", "ext4", "xfs")),
+        *((kind, "", True) for kind in ("9p", "virtiofs", "vboxsf", "prl_fs", "vmhgfs", "fuse.sshfs", "fuse.rclone")),
+        *((f"fuse.{name}", "", False) for name in (
+            "bindfs", "ceph-fuse", "encfs", "fuse-overlayfs", "glusterfs", "gocryptfs", "mergerfs", "shfs")),
+    ],
+)  # fmt: skip
+def test_locks_that_other_hosts_do_not_see(kind: str, options: str, alone: bool) -> None:
+    """Those of mounts with an option, of shared folders, and of unknown file systems in user space."""
+    mounts = f"1 0 8:1 / / rw - ext4 d rw\n2 1 0:5 / /a\\040b rw shared:1 - {kind} s:/ rw,{options}\n"
+    reason = f"{kind}, mounted with {options}" if options else kind
+    assert [reason if alone else None] * 2 == [find_host_only_locks(mounts, path) for path in ("/a b", "/a b/c/d")]
+    assert [None] * 3 == [find_host_only_locks(mounts, path) for path in ("/", "/a bc", "/c/a b")]
+    assert find_host_only_locks(f"{mounts}3 2 8:2 / /a\\040b rw - ext4 d rw\n", "/a b/c") is None
+    below = f"3 2 8:2 / /a\\040b/c rw - ext4 d rw\n{mounts}"
+    assert find_host_only_locks(below, "/a b/c/d") is None

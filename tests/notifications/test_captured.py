@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +16,7 @@ from support.notified import notification
 
 from reconciler.errors import SettingsError
 from reconciler.notifications.captured import Captured, line_of, parse_line, read_captured
+from reconciler.values import stamp
 
 AT = "2026-03-01T12:00:00Z"
 LINE = line_of(Captured(AT, "ONB10011", "/offers", "https://a.example/offers", True, notification()))
@@ -38,7 +40,7 @@ def test_line_is_read_again(path: str, verified: bool | None, text: str, headers
 
 def test_credentials_are_left_out() -> None:
     """The values of Authorization and Cookie headers are not written."""
-    headers = (("Authorization", "Bearer abc"), ("cookie", "abc"), ("X-Signature", "s"))
+    headers = (("Authorization", "abc"), ("cookie", "abc"), ("Proxy-authorization", "abc"), ("X-Signature", "s"))
     line = line_of(Captured(AT, "", "/", headers=headers))
     assert b"abc" not in line
     assert (("X-Signature", "s"),) == parse_line(line, "here").headers
@@ -56,6 +58,17 @@ def test_lines_of_others(document: dict[str, Any], captured: tuple[str, str, str
     """A partner's endpoint needs to write little; the time is turned into UTC, the code may be that of the body."""
     read = parse_line(json.dumps(document).encode(), "here")
     assert captured == (read.at, read.code, read.path)
+
+
+def test_times_are_utc_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the time zone of the machine."""
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        assert (AT, "1970-01-01T00:00:00Z") == (parse_line(LINE, "here").at, stamp(0.0))
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 @pytest.mark.parametrize(
