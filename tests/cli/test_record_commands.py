@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from support.command_line import CONFIG
 
 from reconciler.operations.project import Project
 
@@ -140,6 +141,16 @@ def test_an_older_record_answers_no_gate_and_asks_for_no_removal(
     assert ran.code == code
     assert "reconciler state accept-loss" in ran.out + ran.err
     assert "Please delete" not in ran.out
+
+
+def test_a_surplus_code_is_listed_until_its_removal_is_requested(applied: CommandLine) -> None:
+    """With the command that asks for it; then it is in the message to the operator."""
+    applied.write_config(CONFIG.replace(", LOA10013", ""))
+    listed = applied.fine("removal", "list").out
+    (command,) = (row.split() for row in listed.splitlines() if "removal request" in row)
+    applied.fine(*command[1:])
+    assert "Warning:" in listed
+    assert "Warning:" not in applied.fine("removal", "list").out
 
 
 def test_a_request_is_cancelled(applied: CommandLine) -> None:

@@ -11,9 +11,13 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from support.command_line import Screen
 from support.notified import wait_until
 
+from reconciler.cli.receive import _shown as shown
 from reconciler.cli.terminal import Terminal
+from reconciler.notifications.captured import Captured
+from reconciler.receiver.receiver import Delivery
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -156,6 +160,9 @@ def test_the_scheme_of_a_signature_is_found(applied: CommandLine, tmp_path: Path
     ran = applied.fine("signature", "detect", str(captured), "--address", OFFERS)
     assert ran.out.startswith('verification:\n  header: "X-Signature"\n  algorithm: "hmac-sha256"\n')
     assert applied("signature", "detect", str(captured)).code == 1
+    applied.environment.setenv("HOOK", secret)
+    both = ("--address", OFFERS, "--secret-variable", "HOOK")
+    assert applied("signature", "detect", str(captured), *both).code == 1
 
 
 @pytest.mark.parametrize("source", ["environment", "secrets directory", ".env"])
@@ -218,3 +225,33 @@ def test_doctor_checks_everything_though_the_first_check_fails(project: CommandL
 def test_the_schema_is_a_document(reconciler: CommandLine) -> None:
     """Of draft 7, which editors read."""
     assert reconciler.fine("schema").document["$schema"].startswith("http://json-schema.org/draft-07")
+
+
+@pytest.mark.parametrize(
+    ("number", "verified", "words"),
+    [
+        (1, None, ""),
+        (2, True, "  verified  delivery 2"),
+        (None, False, "  unverified  bad"),
+    ],
+)
+def test_a_delivery_is_shown(number: int | None, verified: bool | None, words: str, project: CommandLine) -> None:
+    """On a terminal with its body, of which no line is a command of a runner; else as one line of JSON."""
+    body = b"a\n::b\n" + b"c\n" * 300
+    request = Captured("2026-03-01T12:34:56Z", "ONB10011", "/offers", None, verified, body)
+    delivery = Delivery(request, "POST", 200, number, "bad" if number is None else None)
+    assert json.loads(shown(delivery)) == {
+        "at": request.at,
+        "method": "POST",
+        "path": "/offers",
+        "status": 200,
+        "delivery": number,
+        "verified": verified,
+        "problem": delivery.problem,
+        "eventCode": "ONB10011",
+        "body": body.decode(),
+    }
+    project.environment.setattr(sys, "stdout", Screen())
+    rows = shown(delivery).splitlines()
+    assert rows[:3] == [f"12:34:56  200  ONB10011  /offers{words}", "    a", "|     ::b"]
+    assert len(rows) == 201
