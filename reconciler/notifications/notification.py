@@ -96,7 +96,7 @@ def parse_notification(body: bytes) -> Notification:
         known = msgspec.convert(document, _Documented)
     except msgspec.ValidationError as mismatch:
         problem = f"not as documented: {mismatch}"
-    except (msgspec.DecodeError, InvalidOperation, UnicodeDecodeError, ValueError, RecursionError):
+    except (ValueError, InvalidOperation, RecursionError):
         pass
     else:
         others = {name: value for name, value in document.items() if name not in _Documented.__struct_encode_fields__}

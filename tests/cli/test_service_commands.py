@@ -103,6 +103,10 @@ def test_a_secret_that_came_another_way_is_recorded(project: CommandLine) -> Non
     ran = project.fine("secret", "set", OFFERS)
     assert "hunter2" not in ran.out + ran.err
     assert project.fine("secret", "show", OFFERS).out == "hunter2\n"
+    project.environment.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xffhunter2\n")))
+    project.fine("secret", "set", OFFERS)
+    project.environment.setenv("GITHUB_ACTIONS", "true")
+    assert project.fine("secret", "show", OFFERS) == (0, "\\xffhunter2\n", "::add-mask::\\xffhunter2\n")
 
 
 def test_a_response_from_elsewhere_is_escaped_in_a_log(applied: CommandLine, capsys: object) -> None:

@@ -52,6 +52,8 @@ def test_credentials_are_left_out() -> None:
         ({"at": "2026-03-01T13:00:00.25+01:00", "code": "X", "url": "https://a.example/b?c"}, (AT, "X", "/b?c")),
         ({"at": AT, "path": "/x", "body": '{"EventCode": "LOA10013"}', "more": 1}, (AT, "LOA10013", "/x")),
         ({"at": AT, "path": "/x", "body": "?"}, (AT, "", "/x")),
+        ({"at": AT, "path": "/x", "body": "[" * 100_000}, (AT, "", "/x")),
+        ({"at": AT, "url": "https://a.example", "code": "X"}, (AT, "X", "/")),
     ],
 )
 def test_lines_of_others(document: dict[str, Any], captured: tuple[str, str, str]) -> None:
@@ -94,7 +96,7 @@ def test_bad_line(line: bytes) -> None:
     with pytest.raises(SettingsError) as caught:
         parse_line(line, "f:1")
     (message,) = caught.value.messages
-    assert ("bad-capture", "f:1") == (message.name, message.where)
+    assert ("bad-capture", "f:1", 1) == (message.name, message.where, len(message.steps))
     assert "somebody" not in str(message)
 
 
