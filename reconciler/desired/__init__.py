@@ -1,17 +1,17 @@
-"""YAML files -> the desired state, or every mistake in them with file, line and column.
+"""Reads YAML files into the desired state, or reports every mistake in them with file, line and column.
 
-Each stage adds what it finds to one `Mistakes` and continues with the rest, so that one run reports all of them:
+Each stage adds its mistakes to one `Mistakes` and continues with the rest, so that one run reports all of them:
 
 1. `files` finds the files under `config/`, in sorted order, and reads them: names and UTF-8 bytes.
-2. `nodes` turns the parser's events into a tree of mappings, lists and text. It refuses aliases, anchors, tags
-   and duplicate keys, and keeps the position of every node.
-3. `credentials` covers secrets in the text of a file, before it is parsed, and removes what is called like one.
-4. `sections` merges the top-level keys of all files: targets, patterns with their subscriptions, and `state`,
-   `record`, `recipients`, `verification` and `parity`, which may occur only once.
-5. `targets` reads the declarations; variables of the environment override their addresses.
-6. `patches` reads the fields that each pattern sets. `merging` merges them for each target from the general pattern
-   to the specific one, substitutes variables, checks the URL (`urls`), and refuses event codes that two subscriptions
-   of one service have in common.
+2. `nodes` turns the parser's events into a tree of mappings, lists and text. It refuses aliases, anchors, tags and
+   duplicate keys, and keeps the position of every node.
+3. `credentials` masks secrets in the text of a file before it is parsed, and removes values whose keys name a secret.
+4. `sections` merges the top-level keys of all files: targets, patterns with their subscriptions, and `state`, `record`,
+   `recipients`, `verification` and `parity`, which may occur only once.
+5. `targets` reads the declarations; environment variables override their addresses.
+6. `patches` reads the fields that each pattern sets. `merging` merges them for each target from the general pattern to
+   the specific one, substitutes variables, checks the URL (`urls`), and refuses event codes that two subscriptions of
+   one service have in common.
 
 `fields` is the table of all keys. `reading` checks a node against a row of it, and `schema` makes a JSON Schema of it.
 `loading` calls the stages.

@@ -29,7 +29,7 @@ _NAMES = re.compile(
 _ADDRESSES = r"(?i)(ur[il]|host|path|endpoint)s?$"
 _USER_INFO = r"://[^/?#\s]*@"
 _PASSWORD = r"(?i)://[^/?#\s]*:[^/?#\s]*@|https?://[^/?#\s]*@|[?&](ssl)?password="  # noqa: S105 - a pattern
-"""A password in the place of the record: ssh and databases take a user name alone."""
+"""A password in the place of the record; ssh and database URLs may have a user name without a password."""
 
 _IN_WORD: Final = r"[^\s\"',\[]"
 _LOOKS: Final = (
@@ -37,27 +37,27 @@ _LOOKS: Final = (
     (("PRIVATE KEY-----",),
         r"(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----(?=.{0,200}[A-Za-z0-9+/]{40}).*?(-----END [A-Z ]*PRIVATE KEY-----|\Z)",
         "a private key"),
-    # In a URL it may be what an endpoint asks for.
+    # In a URL, such a parameter may be required by the endpoint.
     (("eyJ",),
         rf"(?<!{_IN_WORD})(?!\{{|{_IN_WORD}{{0,200}}://){_IN_WORD}{{0,200}}eyJ[\w-]{{5,}}\.[\w-]{{5,}}\.[\w-]*",
         "an access token"),
 )  # fmt: skip
-"""How a secret is recognised that no variable holds: text that is always in it, its pattern, and its description."""
+"""Secrets that no variable holds: a text that each contains, its pattern, and its description."""
 
 _SECRETS: Final = (
     "GITHUB_TOKEN", "GH_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_STORAGE_ACCOUNT_KEY",
     "AZURE_STORAGE_SAS_TOKEN", "AZURE_CLIENT_SECRET", "PGPASSWORD",
 )  # fmt: skip
-"""Variables that hold secrets, beside each target's client secret."""
+"""The variables that hold secrets, in addition to each target's client secret."""
 
 _SHORTEST_SECRET = 8
 _LONG_WORD = 16
 
 
 def secrets(targets: Iterable[str], lookup: Callable[[str], str | None]) -> dict[str, str]:
-    """Return the secrets in variables, in each form they take in YAML and URLs, with the variable; longest first.
+    """Return the secrets in variables, in each form that YAML and URLs give them, with the variable; longest first.
 
-    Secrets that may occur in any text, short ones and plain words, are left out.
+    Short secrets and plain words are left out, as they may occur in any text.
     """
     forms: dict[str, str] = {}
     for name in (*_SECRETS, *(f"{TargetName(target).variable_prefix}CLIENT_SECRET" for target in targets)):
@@ -69,7 +69,7 @@ def secrets(targets: Iterable[str], lookup: Callable[[str], str | None]) -> dict
 
 
 def _forms(secret: str) -> set[str]:
-    """Return `secret` plain, quoted for YAML, and percent-encoded, in full or as far as URLs require it."""
+    """Return the forms of `secret`: plain, quoted for YAML, and percent-encoded, fully or as far as URLs require it."""
     import json  # noqa: PLC0415 - only where a secret is set
 
     escaped = {quote(secret, safe=kept) for kept in ("", "/", "!#$&'()*+,/:;=?@")} | {quote_plus(secret)}
@@ -78,9 +78,10 @@ def _forms(secret: str) -> set[str]:
 
 
 def cover(file: File, known: Mapping[str, str], mistakes: Mistakes) -> File:
-    """Report every secret in the text of a file, also in comments, and return the file with them overwritten.
+    """Report every secret in the text of a file, also in comments, and return the file with the secrets masked.
 
-    Returns the file itself if there is none. Lengths are kept, so that other mistakes keep their places.
+    Returns the same file if it has none. Masks have the length of the secret, so that other mistakes keep their
+    positions.
     """
     written = [secret for secret in known if secret.encode() in file.data]
     looks = [look for look in _LOOKS if any(mark.encode() in file.data for mark in look[0])]
@@ -99,8 +100,8 @@ def cover(file: File, known: Mapping[str, str], mistakes: Mistakes) -> File:
 def remove(node: Node, mistakes: Mistakes, prefix: str = _ANY_TARGET) -> None:
     """Report and remove every credential under `node`, so that nothing else is reported about it.
 
-    A credential is a value under a key that is named like one, in any spelling. A URL with user info is reported and
-    stays. `prefix` begins the names of the variables to use instead.
+    A credential is a value whose key names a secret, in any spelling. A URL with user info is reported but stays.
+    `prefix` begins the names of the variables to use instead.
     """
     if isinstance(node, ListNode):
         for item in node.value:

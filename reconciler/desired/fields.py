@@ -1,4 +1,4 @@
-"""The table of all keys in `config/`: the reader, its messages and the JSON Schema are derived from it."""
+"""The table of all keys in `config/`. The reader, its messages and the JSON Schema are derived from it."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ from reconciler.model.desired import ALGORITHMS, ENCODINGS, KEY_ENCODINGS, Overl
 
 
 class Shape(Enum):
-    """The shape of a value. The keys of MAPPING are known; the user chooses those of NAMES."""
+    """The shape of a value. A MAPPING has known keys; the user chooses the keys of NAMES."""
 
     TEXT, FLAG, LIST, MAPPING, NAMES = range(5)
 
 
 class Field(Struct, frozen=True):
-    """One key: its name, the shape and the meaning of its value.
+    """A key: its name, and the shape and meaning of its value.
 
-    `pattern` is a regular expression for the text, or for the names of NAMES; `expected` says it in words, and
-    `remedy` what to do. `words` are the words allowed, `keys` the keys of a MAPPING; `item` is
-    each element of a LIST, or each value of NAMES. `required`: its mapping must have it. `nullable`: `null` is a value.
+    - `pattern` is a regular expression for the text or for the names of NAMES; `expected` describes it in words.
+    - `remedy` says how to correct a wrong value.
+    - `words` are the allowed words, and `keys` the keys of a MAPPING.
+    - `item` describes each element of a LIST, or each value of NAMES.
+    - `required` is true if the mapping must have the key; `nullable` is true if `null` is a valid value.
     """
 
     name: str
@@ -40,7 +42,7 @@ class Field(Struct, frozen=True):
 
     @property
     def known(self) -> dict[str, Field]:
-        """The keys of a MAPPING by name."""
+        """Return the keys of a MAPPING by name."""
         return {key.name: key for key in self.keys}
 
 
@@ -53,7 +55,7 @@ VARIABLE: Final = "[a-z][a-z0-9_]*"
 """The name of a variable, as a regular expression."""
 
 FAMILIES: Final = ("LOA", "ONB")
-"""What event codes begin with, as far as is documented; others get a warning."""
+"""The documented prefixes of event codes; other codes get a warning."""
 
 _HOST = r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])"
 _LOOPBACK = r"(([A-Za-z0-9_-]+\.)*[Ll][Oo][Cc][Aa][Ll][Hh][Oo][Ss][Tt]|127\.[0-9.]+|\[[0-9A-Fa-f:.]+\])"
@@ -159,7 +161,7 @@ FILE: Final = Field("a file", _MAPPING, keys=_SECTIONS)
 
 
 _SCALAR = ["string", "number", "boolean"]
-"""Text that may read like a number or a boolean: the loader takes scalars as they are written."""
+"""Text that may look like a number or a boolean: the loader takes scalars as they are written."""
 
 
 def schema() -> dict[str, Any]:

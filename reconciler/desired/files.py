@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     from reconciler.desired.mistakes import Mistakes
 
 SIZE_LIMIT = 8 * 1024 * 1024
-"""Bytes in one file. Ten thousand subscriptions take about two million."""
+"""The size limit of one file in bytes. Ten thousand subscriptions take about two million."""
 
 _SUFFIXES = (".yaml", ".yml")
-_PAGES = (".md",)  # what people read beside the files
+_PAGES = (".md",)  # files for people, next to the YAML files
 _EXAMPLE: Final = Step("to write an example, run", ("reconciler", "init"))
 _UNREADABLE = (Step("set --config or RECONCILER_CONFIG to a readable file or directory"), _EXAMPLE)
 
 
 class File(Struct, frozen=True):
-    """One file: its name as the user would write it, and its bytes, which are valid UTF-8."""
+    """A file: its name as the user would write it, and its bytes, which are valid UTF-8."""
 
     name: str
     data: bytes
 
 
 def read(config: Path, mistakes: Mistakes) -> list[File]:
-    """Return the files under the directory `config`, in sorted order, or the one file that `config` is."""
+    """Return the files in the directory `config`, sorted, or the one file that `config` names."""
     if os.path.isdir(config):  # noqa: PTH112 - Path.is_dir raises where this answers
         paths = list(_walk(config, mistakes))
         if not paths and not mistakes.hidden:
@@ -47,7 +47,7 @@ def read(config: Path, mistakes: Mistakes) -> list[File]:
 def _walk(top: Path, mistakes: Mistakes) -> Iterator[Path]:
     """Yield the YAML files under `top`. Links within `top` are followed, and no directory is read twice.
 
-    A link out of `top` is a mistake: messages quote lines, so a link could reveal parts of any file.
+    A link that leaves `top` is a mistake: messages quote lines, so such a link could reveal parts of any file.
     """
     inside = os.path.realpath(top)
     pending, seen = [top], set()
@@ -105,11 +105,11 @@ def _read(path: Path, mistakes: Mistakes, *, explicit: bool) -> File | None:
 
 
 def place_after(name: str, text: str) -> Place:
-    """Return the place that follows `text`, the beginning of the file `name`."""
+    """Return the place directly after `text`, with which the file `name` begins."""
     return Place(name, text.count("\n") + 1, len(text) - text.rfind("\n"))
 
 
 def _top(path: Path) -> Place:
-    """Return the start of a file; its name is as the user would write it, escaped if it does not print on one line."""
+    """Return the start of a file. Its name is as the user would write it, escaped if it is not printable."""
     name = str(path)
     return Place(name if name.isprintable() else ascii(name)[1:-1], 1, 1)

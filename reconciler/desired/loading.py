@@ -1,4 +1,4 @@
-"""The room's pipeline, stage by stage."""
+"""Runs the stages that load the configuration."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 def load(config: Path, lookup: Lookup = lambda _name: None) -> Desired:
-    """Return the desired state that the directory (or the one file) `config` describes.
+    """Return the desired state that `config`, a directory or a single file, describes.
 
-    `lookup` returns the value of a variable by its name, None if it is unset: of those that override the addresses of
-    targets, of RECONCILER_RECIPIENTS, and of secrets, which must not occur in `config`. Raises ConfigError with every
-    mistake, sorted by place; warnings are in the `warnings` of the result, or of the error.
+    `lookup` returns the value of a variable, None if it is unset. It is asked for overrides of target addresses, for
+    RECONCILER_RECIPIENTS, and for secrets, which must not occur in `config`. Raises ConfigError with every mistake,
+    sorted by place; warnings are in the `warnings` of the result or of the error.
     """
     desired, problem = load_sound(config, lookup)
     if problem is not None:
@@ -33,12 +33,12 @@ def load(config: Path, lookup: Lookup = lambda _name: None) -> Desired:
 
 
 def load_sound(config: Path, lookup: Lookup = lambda _name: None) -> tuple[Desired, ConfigError | None]:
-    """Return the desired state as `load` does, only its sound parts if there are mistakes, and the error, if any."""
+    """Return the desired state like `load`, but only its valid parts if there are mistakes; and the error, if any."""
     mistakes = Mistakes()
     contents = files.read(config, mistakes)
     gathered = sections.gather(_roots(contents, {}, mistakes), mistakes)
     secrets = credentials.secrets(gathered.targets, lookup)
-    if any(secret.encode() in file.data for secret in secrets for file in contents):  # read them again without these
+    if any(secret.encode() in file.data for secret in secrets for file in contents):  # without the invalid parts
         mistakes = Mistakes()
         gathered = sections.gather(_roots(files.read(config, mistakes), secrets, mistakes), mistakes)
     declared = targets.read(gathered.targets, lookup, mistakes)

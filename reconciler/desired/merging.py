@@ -1,4 +1,4 @@
-"""Patches -> subscriptions: for each target, from the general pattern to the particular one."""
+"""Merges patches into subscriptions, for each target from the general pattern to the specific one."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 Layer = dict[str, Patch]
 
 NOWHERE: Final = "https://nowhere.invalid/"
-"""Begins the stand-in for a URL that has a mistake; a configuration with one is never applied."""
+"""The start of the URL that replaces an invalid one; a configuration with mistakes is never applied."""
 
 LIMIT: Final = 200_000
-"""Subscriptions on all targets, which bound time and memory: a small file can want very many on very many targets."""
+"""The limit of subscriptions on all targets, as a small file can expand to many; it bounds time and memory."""
 
 _PLACEHOLDER = re.compile(r"https?://([^/?:]*\.example)(?![^/?:])", re.IGNORECASE)
 
@@ -42,14 +42,14 @@ def merge(
     layers: dict[str, Layer] = {}
     for name, pattern in patterns.items():
         layers[name] = {member.key: patch_of(member, mistakes) for member in pattern.members.values()}
-        for member in pattern.misnamed:  # for its mistakes alone
+        for member in pattern.misnamed:  # only to report its mistakes
             patch_of(member, mistakes)
     unmatched = patterns.keys() - {match for target in targets for match in _patterns_of(target)}
     if unmatched and not mistakes.hidden:
         _refuse_undeclared(unmatched, patterns, targets, mistakes)
     lost = {name: patch for pattern in unmatched for name, patch in layers[pattern].items()}
     for url in [patch.url for pattern in unmatched for patch in layers[pattern].values() if patch.url]:
-        if url.sound and "{" not in url.value:  # no target is there to substitute variables
+        if url.sound and "{" not in url.value:  # without a target there are no variables to substitute
             _has_fault(url.value, url.node, mistakes)
     wanted: list[Subscription] = []
     hosts: set[str] = set()
@@ -84,7 +84,7 @@ def _refuse_undeclared(
 
 
 def _has_fault(url: str, node: Node, mistakes: Mistakes) -> bool:
-    """Return True if a webhook URL has a fault, and report it unless that place has a mistake already."""
+    """True if a webhook URL has a fault, which is reported unless its place has a mistake already."""
     fault = urls.fault(url)
     if fault is not None:
         mistakes.add_first(fault.name, node, f"webhookUrl {fault.what}: {shown(url)}", fault.remedy)
@@ -98,7 +98,7 @@ def _patterns_of(target: TargetName) -> tuple[str, str, str, str]:
 
 
 def _refuse_retry(target: TargetName, node: Node, subscriptions: Iterable[Subscription], mistakes: Mistakes) -> None:
-    """Report `unknown: retry` on a target with a URL that is the same for every attempt."""
+    """Report `unknown: retry` on a target with URLs that are the same for every attempt."""
     fixed = [each.address for each in subscriptions if not has_attempt(each.template) and NOWHERE not in each.template]
     if fixed:
         what = f"unknown: retry needs {ATTEMPT} in every webhook URL of {target}; without it: {listed(fixed)}"
@@ -107,10 +107,11 @@ def _refuse_retry(target: TargetName, node: Node, subscriptions: Iterable[Subscr
 
 
 class _Merger(Struct):
-    """The subscriptions of one target.
+    """Merges the subscriptions of one target.
 
-    `unusable` are variables with a mistake, None if any variable may be one. `lost` are names of subscriptions under
-    patterns that match no target: they may be meant for this one. `hosts` are placeholder hosts already warned about.
+    `unusable` are variables with a mistake, None if any variable may have one. `lost` are the names of subscriptions
+    under patterns that match no target, as they may be meant for this one. `hosts` are placeholder hosts already warned
+    about.
     """
 
     target: TargetName
@@ -133,7 +134,7 @@ class _Merger(Struct):
         return [subscription for subscription in wanted if subscription is not None]
 
     def _agreed(self, of_region: Layer, of_environment: Layer) -> Layer:
-        """Return two equally specific layers merged into one: they may complete but not contradict each other."""
+        """Return two equally specific layers merged into one. They may complete but not contradict each other."""
         agreed = of_region | of_environment
         for name in of_region.keys() & of_environment.keys():
             first, later = sorted((of_region[name], of_environment[name]), key=lambda patch: place(patch.key))
@@ -155,7 +156,7 @@ class _Merger(Struct):
         self.mistakes.add(kind, later, what, remedy, once=f"{place(first)}: {conflict}")
 
     def _complete(self, name: str, patch: Patch) -> Subscription | None:
-        """Return the subscription of merged patches, even without a sound URL; None without codes. Report both."""
+        """Return the subscription for merged patches, even without a valid URL; None without codes. Reports both."""
         codes, url = patch.codes, patch.url
         if codes is None or url is None:
             self._refuse_incomplete(name, patch)
@@ -213,7 +214,7 @@ def refuse_overlaps(
 ) -> None:
     """Report each pair of subscriptions of one service that share a code but must not, at the place of the later one.
 
-    If a variable overrides a `base_url`, it may have made one service of two, so the message names it.
+    A variable that overrides `base_url` may have merged two services into one, so the message names such a variable.
     """
     targets = {name: each.target for name, each in declared.items() if each.target is not None}
     services = {name: target.service for name, target in targets.items()}
@@ -243,9 +244,9 @@ def refuse_overlaps(
 def _conflicting(
     holders: list[Subscription], targets: Mapping[TargetName, Target]
 ) -> Iterator[tuple[Subscription, Subscription]]:
-    """Yield pairs of holders of one code: each that must not have it, preceded by the first it conflicts with.
+    """Yield pairs of conflicting holders of one code: the first holder, and one that must not have the code.
 
-    Two conflict if the target of either refuses overlaps, or if they have the same URL.
+    Two holders conflict if the target of either refuses overlaps, or if they have the same URL.
     """
     refusing: Subscription | None = None
     at_url: dict[str, Subscription] = {}
@@ -261,7 +262,7 @@ def _conflicting(
 
 
 def _report(pairs: list[_Conflict], targets: Mapping[TargetName, Target], mistakes: Mistakes) -> None:
-    """Report pairs at the same places as one mistake, even if they are on several targets."""
+    """Report pairs at the same places as one mistake, even if they concern several targets."""
     first, later, codes = pairs[0]
     concerned = {subscription.address.target for pair in pairs for subscription in pair[:2]}
     others = concerned - {first.address.target, later.address.target}

@@ -1,4 +1,4 @@
-"""Collects mistakes, each once, so that one run can report them all."""
+"""Collects mistakes without repetition, so that one run can report them all."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MASK: Final = "\N{FULL BLOCK}"
-"""Each character of a secret is replaced by this."""
+"""The replacement for each character of a secret."""
 
 FILE_LIMIT: Final = 100
-"""Mistakes of one file that are reported: a file that was generated wrongly has one on each line."""
+"""The limit of reported mistakes of one file: a wrongly generated file may have one on each line."""
 
-_FILE_KEPT = 10 * FILE_LIMIT  # they are not found in the order of their places
+_FILE_KEPT = 10 * FILE_LIMIT  # they are not found in order of place
 _SHOWN = 60
 _CONSIDERED = 400
 _OFTEN = 0.4
@@ -29,7 +29,7 @@ _COMPARED = 500
 
 
 class Positioned(Struct, gc=False):
-    """A part of a file: the file's name, and line and column counted from 0."""
+    """A part of a file: the file's name, and the line and column counted from 0."""
 
     file: str
     line: int
@@ -47,10 +47,10 @@ def position(message: Message) -> tuple[Place, str]:
 
 
 class Mistakes(Struct):
-    """The mistakes found. If one file has very many, `found` has only some; `count` counts all. `unread` are warnings.
+    """The mistakes found.
 
-    `hidden` is true if a file or a section could not be read. Then a missing declaration is not reported: it may be in
-    the part that could not be read.
+    If a file has very many, `found` has only some of them; `count` counts all. `unread` are warnings. `hidden` is true
+    if a file or a section could not be read: then missing declarations are not reported, as they may be in that part.
     """
 
     found: set[Message] = field(default_factory=set)
@@ -62,9 +62,9 @@ class Mistakes(Struct):
     _in_file: Counter[str] = field(default_factory=Counter)
 
     def add(self, name: str, at: Place | Positioned, what: str, *remedy: str | Step, once: str = "") -> None:
-        """Add a mistake, once for each place; `once` identifies it there, whichever target it is found for.
+        """Add a mistake, once for each place; `once` identifies it there, regardless of the target it is found for.
 
-        A mistake that would show a covered secret results from the covering, and is left out.
+        A mistake whose message would show a masked secret is a consequence of the mask, and is left out.
         """
         at = at if isinstance(at, Place) else place(at)
         if MASK in what:
@@ -79,13 +79,13 @@ class Mistakes(Struct):
             self.found.add(_message(name, at, what, remedy))
 
     def add_first(self, name: str, at: Place | Positioned, what: str, *remedy: str | Step) -> None:
-        """Add a mistake unless its place has one: a value is checked again for each target that it is merged into."""
+        """Add a mistake unless its place already has one: a value is checked again for each target that inherits it."""
         at = at if isinstance(at, Place) else place(at)
         if at not in self._places:
             self.add(name, at, what, *remedy)
 
     def hide(self, name: str, at: Place | Positioned, what: str, *remedy: str | Step) -> None:
-        """Add a mistake that keeps a part of the configuration from being read."""
+        """Add a mistake that prevents a part of the configuration from being read."""
         self.add(name, at, what, *remedy)
         self.hidden = True
 
@@ -94,7 +94,7 @@ class Mistakes(Struct):
         self.warnings.add(_message(name, at if isinstance(at, Place) else place(at), what, (remedy,)))
 
     def nearest(self, word: str, known: Iterable[str], at: Positioned) -> str | None:
-        """Return the name that `word` was probably meant to be; None also if the file has very many mistakes."""
+        """Return the name that `word` was probably meant to be; None if there is none or the file has many mistakes."""
         from difflib import get_close_matches  # noqa: PLC0415 - only a configuration with mistakes pays for it
 
         candidates = [] if self._in_file[at.file] > FILE_LIMIT else islice(known, _COMPARED)
@@ -116,7 +116,7 @@ def _message(name: str, at: Place, what: str, remedy: Iterable[str | Step]) -> M
 
 
 def shown(text: str) -> str:
-    """Return `text` for a message: quoted, escaped, cut, and without possible user info, queries and secrets."""
+    """Return `text` for a message: quoted, escaped, shortened, and without possible user info, queries and secrets."""
     if "@" in text:
         return "a value with an @"
     if _looks_random(text):
@@ -126,13 +126,13 @@ def shown(text: str) -> str:
 
 
 def _looks_random(text: str) -> bool:
-    """True if a word changes between capitals, small letters and digits more often than names do."""
+    """True if a word switches between capitals, small letters and digits more often than names do."""
     words = re.findall(r"[\w+/=-]{20,}", text[:_CONSIDERED])
     return any(len(re.findall("[a-z]+|[A-Z]+|[0-9]+", word)) >= len(word) * _OFTEN for word in words)
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return names for a message: sorted, separated by commas, cut after the first ones if there are many."""
+    """Return names for a message: sorted, separated by commas, and shortened if there are many."""
     known = sorted(names)
     more = [f"and {len(known) - _NAMES_SHOWN} more"] if len(known) > _NAMES_SHOWN else []
     return ", ".join(known[:_NAMES_SHOWN] + more) or "none"

@@ -1,7 +1,7 @@
-"""YAML text -> a tree of nodes that know their places; anything but mappings, lists and text is a mistake.
+"""Parses YAML text into a tree of nodes with positions; everything but mappings, lists and text is a mistake.
 
-`yaml.load` is not used: it keeps the last of two equal keys, reads `no` as False and `0123` as 83, and expands
-aliases until memory is full.
+`yaml.load` is not used: it keeps the last of two equal keys, reads `no` as False and `0123` as 83, and expands aliases
+until memory is full.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 DEPTH_LIMIT: Final = 64
 EVENT_LIMIT: Final = 500_000
-"""Events in one file, which bound the memory it takes. Ten thousand subscriptions make about a hundred thousand."""
+"""The limit of events in one file, which bounds memory. Ten thousand subscriptions make about a hundred thousand."""
 
 Loader = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 
@@ -34,21 +34,21 @@ _UNPRINTABLE = r"[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 class Scalar(Positioned, gc=False):
-    """Text as it was written; `plain` if it is not quoted."""
+    """Text as it was written; `plain` is true if it is not quoted."""
 
     value: str
     plain: bool
 
 
 class Member(Positioned, gc=False):
-    """One key of a mapping, its place, and its value."""
+    """A key of a mapping, its place, and its value."""
 
     key: str
     value: Node
 
 
 class MapNode(Positioned, gc=False):
-    """A mapping, by its keys."""
+    """A mapping and its members by key."""
 
     value: dict[str, Member]
 
@@ -60,18 +60,18 @@ class ListNode(Positioned, gc=False):
 
 
 class Broken(Positioned, gc=False):
-    """Stands for a value that has a mistake, already reported."""
+    """A placeholder for a value whose mistake is already reported."""
 
 
 Node = Scalar | MapNode | ListNode | Broken
 
 
 class _TooDeep(Exception):
-    """A file is nested too deeply; args: the place."""
+    """Raised if a file is nested too deeply, with the place as its argument."""
 
 
 def build(file: File, mistakes: Mistakes) -> Node | None:
-    """Return the only document of a file; None if it is empty or too broken to continue."""
+    """Return the only document of a file; None if it is empty or too damaged to continue."""
     try:
         events = iter(Loader(file.data).get_event, None)
         builder = _Builder(file.name, islice(events, EVENT_LIMIT).__next__, mistakes)
@@ -92,7 +92,7 @@ def build(file: File, mistakes: Mistakes) -> Node | None:
         mistakes.hide("yaml-too-many-values", Place(file.name, 1, 1), what, "split it into several files")
     except MarkedYAMLError as problem:
         _refuse_syntax(file, problem, mistakes)
-    except (yaml.YAMLError, ValueError):  # ValueError: the pure parser on an escape beyond Unicode
+    except (yaml.YAMLError, ValueError):  # the pure Python parser raises ValueError for an escape beyond Unicode
         text = file.data.decode()
         strange = re.search(_UNPRINTABLE, text)
         at = place_after(file.name, text[: strange.start()] if strange else "")
@@ -103,7 +103,7 @@ def build(file: File, mistakes: Mistakes) -> Node | None:
 
 
 class _Builder(Struct):
-    """One file while it is read. `keys` interns keys, since field names recur in every mapping."""
+    """Builds the nodes of one file. `keys` interns keys, as field names recur in every mapping."""
 
     file: str
     next: Callable[[], Event]
@@ -164,16 +164,16 @@ class _Builder(Struct):
 
 
 def refuse_duplicate(member: Member, first: Member, mistakes: Mistakes) -> None:
-    """Report a key that is defined already, in the same mapping or in another file."""
+    """Report a key that is already defined, in the same mapping or in another file."""
     what = f"duplicate key {shown(member.key)}: already defined at {place(first)}"
     mistakes.add("duplicate-key", member, what, "remove one of them")
 
 
 def _refuse_syntax(file: File, problem: MarkedYAMLError, mistakes: Mistakes) -> None:
-    """Report the parser's message, with a remedy for common slips."""
+    """Report the parser's message, with a remedy for common mistakes."""
     mark = cast("Mark", problem.problem_mark)
     lines = file.data.decode().split("\n")
-    line = min(mark.line, len(lines) - 1)  # the parser sees the end of a file behind its last line
+    line = min(mark.line, len(lines) - 1)  # the parser places the end of a file after its last line
     column = mark.column if line == mark.line else len(lines[line])
     around = lines[line][max(column - 1, 0) : column + 1]
     if "\t" in around:

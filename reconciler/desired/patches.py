@@ -1,4 +1,4 @@
-"""The fields that one pattern gives to one subscription: a patch, which overrides those of more general patterns."""
+"""Reads patches: the fields that one pattern sets for one subscription, and that override more general patterns."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _PIECE = rf"\{{\{{|\}}\}}|\{{({VARIABLE})\}}"
 
 
 class Given(Struct, Generic[_Value], frozen=True, gc=False):
-    """The value of a field, and its node; not `sound` if it has a mistake.
+    """The value of a field and its node; `sound` is false if it has a mistake.
 
-    `eventCodes` are sorted, without the mistaken ones; variables in `webhookUrl` are not substituted yet.
+    `eventCodes` are sorted, without invalid ones; variables in `webhookUrl` are not yet substituted.
     """
 
     value: _Value
@@ -33,7 +33,7 @@ class Given(Struct, Generic[_Value], frozen=True, gc=False):
 
 
 class Patch(Struct, frozen=True, gc=False):
-    """The fields that one pattern gives to one subscription; not `wanted` if it is `null`."""
+    """The fields that one pattern sets for one subscription; `wanted` is false if it is `null`."""
 
     key: Member
     wanted: bool = True
@@ -41,7 +41,7 @@ class Patch(Struct, frozen=True, gc=False):
     url: Given[str] | None = None
 
     def over(self, general: Patch) -> Patch:
-        """Return this patch completed from a more general one; this patch alone if either is `null`."""
+        """Return this patch, completed from a more general one; this patch alone if either is `null`."""
         if not self.wanted or not general.wanted:
             return self
         return Patch(self.key, codes=self.codes or general.codes, url=self.url or general.url)
@@ -85,7 +85,7 @@ def _template(node: Node, mistakes: Mistakes) -> Given[str]:
 
 
 def attempts(template: str) -> int:
-    """Return how often a template has the variable `{attempt}`, not counting text between doubled braces."""
+    """Return how often a template contains the variable `{attempt}`; text between doubled braces does not count."""
     if "{{" not in template:
         return template.count(ATTEMPT)
     return sum(piece[1] == "attempt" for piece in re.finditer(_PIECE, template))
@@ -98,11 +98,11 @@ def _codes(node: Node, mistakes: Mistakes) -> Given[tuple[str, ...]]:
     values = [item.value for item in items if type(item) is Scalar]
     if values and len(set(values)) == len(items) and all(map(_FAMILIAR.fullmatch, values)):
         return Given(tuple(sorted(values)), node)
-    return _odd_codes(node, items, mistakes)
+    return _valid_codes(node, items, mistakes)
 
 
-def _odd_codes(node: Node, items: list[Node], mistakes: Mistakes) -> Given[tuple[str, ...]]:
-    """Report mistakes in event codes, and return the sound ones."""
+def _valid_codes(node: Node, items: list[Node], mistakes: Mistakes) -> Given[tuple[str, ...]]:
+    """Report mistakes in event codes and return the valid ones."""
     if not items:
         remedy = "add a code, or write null for the subscription to exclude it"
         mistakes.add("no-codes", node, "eventCodes is empty", remedy)

@@ -1,4 +1,4 @@
-"""Reads nodes by the table of fields. Each function returns the value, or reports a mistake and returns None."""
+"""Reads nodes according to the table of fields. A function returns the value, or reports a mistake and returns None."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Valued(Protocol[_Value]):
 
 
 def content(node: Node, kind: type[_Valued[_Value]], name: str, mistakes: Mistakes) -> _Value | None:
-    """Return the content of a node of this kind. A scalar's is the text as written, also for `no` and `0123`."""
+    """Return the content of a node of this kind; for a scalar, the text as written, also for `no` and `0123`."""
     if isinstance(node, kind) and not is_empty(node):
         return node.value
     expected, remedy = _KINDS[kind]
@@ -43,7 +43,7 @@ def content(node: Node, kind: type[_Valued[_Value]], name: str, mistakes: Mistak
 
 
 def is_named(rule: Field, member: Member, mistakes: Mistakes) -> bool:
-    """Return True if a key is a name that the NAMES field allows; report it otherwise."""
+    """True if a key is a name that the NAMES field allows; otherwise it is reported."""
     if _fullmatch(rule.pattern)(member.key):
         return True
     mistakes.add("invalid-name", member, f"expected {rule.expected}, got {shown(member.key)}", rule.remedy)
@@ -53,7 +53,7 @@ def is_named(rule: Field, member: Member, mistakes: Mistakes) -> bool:
 def fields(node: Node, name: str, known: Collection[str], mistakes: Mistakes) -> dict[str, Node] | None:
     """Return the values of the `known` keys of a mapping; report other keys, without their values.
 
-    A misspelt key counts as the key that it resembles, which is then not reported as missing.
+    A misspelt key counts as the key that it resembles, so that key is not reported as missing.
     """
     given = content(node, MapNode, name, mistakes)
     if given is None:
@@ -112,5 +112,5 @@ def is_plain(node: Node, word: str) -> bool:
 
 
 def is_empty(node: Node) -> bool:
-    """True if the node has no value: nothing at all, `~`, or a null where none is allowed."""
+    """True if the node has no value: nothing at all, `~`, or a null where null is not allowed."""
     return type(node) is Scalar and node.plain and node.value in _NO_VALUE

@@ -1,4 +1,4 @@
-"""Merges the top-level keys of all files, each defined once at most, and reads those that are not tables."""
+"""Merges the top-level keys of all files, each defined at most once, and reads the sections that are not tables."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ Lookup = Callable[[str], str | None]
 
 
 class Pattern(Struct):
-    """A target or a pattern of targets under `subscriptions:`: one key for each file that has it, and all members.
+    """A target or a pattern under `subscriptions:`, with its key in each file that has it, and its members.
 
-    `misnamed` are members whose names are invalid, which is reported.
+    `misnamed` are the members with invalid names, which are already reported.
     """
 
     keys: list[Member] = field(default_factory=list)
@@ -47,7 +47,7 @@ class Pattern(Struct):
 
 
 class Sections(Struct):
-    """All files as one; `single` holds the sections that may be given only once."""
+    """The merged files; `single` holds the sections that may occur only once."""
 
     targets: Members = field(default_factory=dict)
     patterns: dict[str, Pattern] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Sections(Struct):
 
 
 def gather(roots: Iterable[Node], mistakes: Mistakes) -> Sections:
-    """Return all files as one. A key that is defined twice is reported at the second place, and the first counts."""
+    """Return all files as one. A duplicate key is reported at its second place, and the first one counts."""
     sections = Sections()
     for root in roots:
         if isinstance(root, MapNode):
@@ -107,9 +107,9 @@ RECIPIENTS_VARIABLE: Final = "RECONCILER_RECIPIENTS"
 
 
 def read_recipients(node: Node | None, lookup: Lookup, mistakes: Mistakes) -> tuple[str, ...]:
-    """Return the recipients in the order given. Messages show none of them: it might be a private key.
+    """Return the recipients in the order given. Messages never show one, as it might be a private key.
 
-    The variable replaces a missing section, and must name the same recipients as an existing one.
+    The variable replaces a missing section; if the section exists, both must name the same recipients.
     """
     given = (lookup(RECIPIENTS_VARIABLE) or "").replace(",", " ").split()
     for recipient in given:
@@ -134,9 +134,9 @@ def read_recipients(node: Node | None, lookup: Lookup, mistakes: Mistakes) -> tu
 
 
 def _check(recipient: str, at: Place, mistakes: Mistakes) -> bool:
-    """Return True if data can be encrypted to a recipient; report it otherwise."""
+    """True if data can be encrypted to a recipient; otherwise the recipient is reported."""
     remedy = "use the public key (age1 and 58 characters), never the secret key"
-    if re.fullmatch(RECIPIENT.pattern, recipient):  # age takes it in capitals too: one key would then be two recipients
+    if re.fullmatch(RECIPIENT.pattern, recipient):  # age also accepts capitals, so one key could become two recipients
         import pyrage  # type: ignore[import-untyped]  # noqa: PLC0415 - most starts need not pay for it
 
         try:
@@ -156,7 +156,7 @@ def read_verification(node: Node, mistakes: Mistakes) -> Verification | None:
 
 
 def read_parity(node: Node, mistakes: Mistakes) -> tuple[ParityException, ...]:
-    """Return the exceptions under `parity: {ignore: […]}`, in the order given."""
+    """Return the exceptions under `parity: {ignore: […]}` in the order given."""
     given = reading.fields(node, PARITY.name, PARITY.known, mistakes) or {}
     items = reading.content(given[IGNORE.name], ListNode, IGNORE.name, mistakes) if IGNORE.name in given else []
     read = ((item, reading.mapping(item, IGNORED, mistakes)) for item in items or [])

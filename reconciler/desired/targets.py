@@ -1,4 +1,4 @@
-"""Declared targets: their addresses, overridden by the environment, and their variables."""
+"""Reads declared targets: their addresses, which the environment may override, and their variables."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _KEYS: Final = tuple(key.name for key in TARGET_KEYS)
 
 
 class Declared(Struct, frozen=True):
-    """A declared target, as far as it is free of mistakes.
+    """A declared target, as far as it has no mistakes.
 
-    `variables` includes the reserved ones; a variable without a usable value is None, and `variables` itself is None if
+    `variables` includes the reserved ones. A variable without a usable value is None, and `variables` itself is None if
     `vars` cannot be read. `unknown` is the node of `unknown:`, if given.
     """
 
@@ -38,7 +38,7 @@ def read(members: Members, lookup: Lookup, mistakes: Mistakes) -> dict[TargetNam
     names = sorted(map(TargetName, members))
     owners: dict[str, TargetName] = {}
     for name in sorted(names, key=lambda name: place(members[name])):
-        # The credentials of one would be sent to the other.
+        # The credentials of one target would be sent to the other.
         owner = owners.setdefault(name.variable_prefix, name)
         if owner != name:
             what = f"targets {name} and {owner} use the same environment variables ({name.variable_prefix}…)"
@@ -47,7 +47,7 @@ def read(members: Members, lookup: Lookup, mistakes: Mistakes) -> dict[TargetNam
 
 
 class _Reader(Struct):
-    """One target while it is being read."""
+    """Reads one target."""
 
     name: TargetName
     member: Member
@@ -69,7 +69,7 @@ class _Reader(Struct):
             for key, default in ((OVERLAP, Overlap.REFUSE), (REPLACE, Replace.OVERLAP), (UNKNOWN, Unknown.WAIT))
         )
         variables = self._variables(given.get(VARS.name))
-        if variables is not None and isinstance(node, MapNode):  # a variable may stand beside `vars` by mistake
+        if variables is not None and isinstance(node, MapNode):  # a variable may stand next to `vars` by mistake
             variables = {**{name: None for name in node.value if name not in _KEYS}, **variables}
         target = None
         if auth_url and base_url and audience_base and overlap and replace and unknown:
@@ -79,7 +79,7 @@ class _Reader(Struct):
         return Declared(target, variables, given.get(UNKNOWN.name))
 
     def _url(self, key: Field, given: dict[str, Node]) -> str | None:
-        """Return the URL in use for a key: "" if it is absent and optional, None if it has a mistake."""
+        """Return the URL in use for a key: "" if it is optional and absent, None if it has a mistake."""
         name, variable = key.name, f"{self.name.variable_prefix}{key.name.upper()}"
         url: str | None = ""
         if name in given:

@@ -1,4 +1,4 @@
-"""Checks URLs: absolute, https (http on loopback only), and without parts that do not belong in them."""
+"""Checks URLs: they must be absolute, use https (or http on loopback), and have no unwanted parts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reconciler.model.url import ATTEMPT, filled, is_loopback
 
 LENGTH_LIMIT: Final = 2048
 
-# Both cases are spelt out: to ignore case takes half as long again, and every subscription has a URL.
+# Both cases are spelt out: ignoring case takes half as long again, and every subscription has a URL.
 _URL = re.compile(
     r"([Hh][Tt][Tt][Pp][Ss]?)://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?(?:[/?][!-\"$-~]*)?"
 )
@@ -22,7 +22,7 @@ _SOME_ATTEMPT = "0" * 32
 
 
 class Fault(Struct, frozen=True):
-    """The fault of a URL: its name, a phrase that follows the field's name, and a remedy."""
+    """The fault of a URL: its name, a phrase to follow the field's name, and a remedy."""
 
     name: str
     what: str
@@ -53,11 +53,11 @@ _DIAGNOSES: Final = (
     (r"://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[^/?#\\]*([/?]|$)", _PORT),
     (r"", _HOST),
 )  # fmt: skip
-"""Why a URL does not have the one form that is allowed: the most telling reason comes first."""
+"""The reasons why a URL is not allowed; the most helpful reason comes first."""
 
 
 def fault(url: str) -> Fault | None:
-    """Return the fault of a webhook URL, if it has any; it may be a template with `{attempt}`."""
+    """Return the fault of a webhook URL, or of a template with `{attempt}`; None without one."""
     if len(url) > LENGTH_LIMIT - len(_SOME_ATTEMPT) and len(filled(url, _SOME_ATTEMPT)) > LENGTH_LIMIT:
         return TOO_LONG
     match = _URL.fullmatch(url)
@@ -70,7 +70,7 @@ def fault(url: str) -> Fault | None:
 
 
 def base_fault(url: str) -> Fault | None:
-    """Return the fault of a base URL, to which paths are appended, if it has any."""
+    """Return the fault of a base URL, to which paths are appended; None without one."""
     return fault(url) or (_QUERY if "?" in url else None)
 
 

@@ -1,18 +1,18 @@
-r"""Captured notifications, and the file they are kept in: JSON Lines, UTF-8, one object for each.
+r"""Captured notifications and their file format: JSON Lines in UTF-8, one object for each notification.
 
 `listen --record` writes it, `state observe` reads it, and a partner's own endpoint can write it:
 
 =============  =====================================================================================================
 `at`           when it was received: ISO 8601 with an offset from UTC, or Z
 `path`, `url`  where it was sent: path and query, or the whole URL; at least one of them
-`code`         its event code; left out if `body` is there
-`verified`     whether its signature was valid; null or left out if it was not checked
+`code`         its event code; may be omitted if `body` is present
+`verified`     true if its signature was valid; null or omitted if it was not checked
 `body`         the body as received
-`headers`      [name, value] in the order sent; the values of Authorization and Cookie headers are left out
+`headers`      [name, value] in the order sent; the values of Authorization and Cookie headers are omitted
 =============  =====================================================================================================
 
-Other fields are ignored. What follows the last newline is a line that is still being written, or was never completed:
-readers ignore it if it cannot be read, and the next append removes it.
+Other fields are ignored. Bytes after the last newline are an incomplete line: readers ignore it if it cannot be read,
+and the next append removes it.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-LINE_LIMIT = 16 * 1024 * 1024  # bytes; escaped, a body of 1 MiB can take several times as much
+LINE_LIMIT = 16 * 1024 * 1024  # bytes; with escapes, a body of 1 MiB can take several times as much
 _UNRECORDED = ("authorization", "proxy-authorization", "cookie")
 _LEFT_OUT = "(not recorded)"
 
 
 class Captured(Discreet, frozen=True):
-    """One notification as it was received. `at` is UTC to the second, with a Z; `code` is empty if it has none."""
+    """A notification as it was received. `at` is UTC to the second, with a Z; `code` is empty if it has none."""
 
     unprinted = ("body", "headers")
 
@@ -68,7 +68,7 @@ class _Coded(Struct, rename="pascal"):
 
 
 def line_of(captured: Captured) -> bytes:
-    """Return the line, with its newline; pure ASCII, so that no terminal or shell interprets anything in it."""
+    """Return the line with its newline, in ASCII, so that no terminal or shell interprets anything in it."""
     headers = [[name, _LEFT_OUT if name.lower() in _UNRECORDED else value] for name, value in captured.headers]
     document = {
         "at": captured.at,
@@ -83,7 +83,7 @@ def line_of(captured: Captured) -> bytes:
 
 
 def code_of(body: bytes | str) -> str:
-    """Return the event code in a body, empty if it has none."""
+    """Return the event code in a body; "" if it has none."""
     try:
         return msgspec.json.decode(body, type=_Coded).event_code
     except (ValueError, RecursionError):
@@ -115,9 +115,9 @@ def parse_line(line: bytes, where: str) -> Captured:
 
 
 def read_captured(path: Path) -> Iterator[Captured]:
-    """Return the notifications in a capture file (`-` is standard input), in order; a torn last line is ignored.
+    """Yield the notifications in a capture file (`-` is standard input) in order; an incomplete last line is ignored.
 
-    Raises SettingsError for a file or a line that cannot be read; it names the line by its number.
+    Raises SettingsError for a file or a line that cannot be read; it gives the number of the line.
     """
     try:
         with nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb") as file:

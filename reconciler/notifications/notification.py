@@ -19,20 +19,20 @@ _DECODER = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal)
 
 
 class RequestRefused(Exception):
-    """An endpoint should not accept this request; `status` is the answer to it.
+    """Raised if an endpoint should not accept a request; `status` is the HTTP status to answer with.
 
-    The text says what is wrong. It holds no secret, and from the body only the names of documented fields.
+    The text says what is wrong. It contains no secrets, and nothing of the body except the names of documented fields.
     """
 
     status = 400
 
 
 class NotANotification(RequestRefused):
-    """The body is not a notification as the service sends it."""
+    """Raised if the body is not a notification of the service."""
 
 
 class Amount(Decimal):
-    """A decimal number that was sent as a string; `text` is that exact string."""
+    """A decimal number that was sent as a string; `text` is exactly that string."""
 
     text: str
 
@@ -41,14 +41,14 @@ class Amount(Decimal):
             raise ValueError("Expected a string that holds a decimal number")
         try:
             amount = super().__new__(cls, text)
-        except InvalidOperation:  # an exponent beyond all bounds
+        except InvalidOperation:  # an exponent out of range
             raise ValueError("Expected a decimal number within bounds") from None
         amount.text = text
         return amount
 
 
 class Offer(Struct, frozen=True, rename="pascal"):
-    """One offer made to a lead."""
+    """An offer made to a lead."""
 
     offer_id: UUID
     you_will_get: Amount
@@ -65,10 +65,10 @@ class OffersProvided(Struct, frozen=True, rename="pascal"):
 
 
 class Notification(Struct, frozen=True):
-    """One notification. `properties` are as received, for every code; `others` are fields that are not documented.
+    """A notification. `properties` are as received, for every code; `others` are undocumented fields.
 
     `offers_provided` is the typed view of the properties of ONB10011. It is None for other codes, whose properties are
-    not documented, and for an ONB10011 that is not as documented; `mistake` then says what is wrong with it.
+    not documented, and for an ONB10011 that deviates from its documentation; `mistake` then describes the deviation.
     """
 
     event_code: str
@@ -86,9 +86,9 @@ class _Documented(Struct, rename="pascal"):
 
 
 def parse_notification(body: bytes) -> Notification:
-    """Return the notification in a request body. Numbers that are not whole come as Decimal, so that none is rounded.
+    """Return the notification in a request body. Fractions are returned as Decimal, so that nothing is rounded.
 
-    Raises NotANotification for what is not a JSON object with the three fields of section 2.3.
+    Raises NotANotification unless the body is a JSON object with the three fields of section 2.3.
     """
     problem = "not JSON"
     try:
@@ -102,7 +102,7 @@ def parse_notification(body: bytes) -> Notification:
         others = {name: value for name, value in document.items() if name not in _Documented.__struct_encode_fields__}
         offers, mistake = _read_offers(known)
         return Notification(known.event_code, known.message, known.event_properties, others, offers, mistake)
-    raise NotANotification(problem)  # outside of the handler, whose error may hold some of the body
+    raise NotANotification(problem)  # outside of the handler, whose error may contain parts of the body
 
 
 def _read_offers(known: _Documented) -> tuple[OffersProvided | None, str | None]:

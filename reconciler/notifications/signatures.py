@@ -1,8 +1,8 @@
-"""Makes and verifies signatures of notifications, and detects the scheme of a signature.
+"""Creates and verifies signatures of notifications, and detects their scheme.
 
-The mechanism is not documented (service description, section 6), so it is a value, `Verification`. A header holds the
-signature, alone or as one of several items (`t=1700000000,v1=…`); an item belongs to the scheme if it begins with its
-prefix. One item that matches is enough, as is one secret. Headers are pairs, their names in any case.
+The service does not document its scheme (service description, section 6), so the scheme is a value, `Verification`. A
+header holds the signature, alone or among other items (`t=1700000000,v1=…`); an item belongs to the scheme if it begins
+with the prefix. One matching item and one matching secret are enough. Headers are pairs with names in any case.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _MOST_HEADERS, _MOST_CHARACTERS, _MOST_PREFIXES, _MOST_MOMENTS = 200, 1024, 8, 1
 
 
 def verify(scheme: Verification, secrets: Iterable[bytes], headers: Headers, body: bytes) -> str | None:
-    """Return None if one of the secrets signed this request, else the reason. Compares in constant time.
+    """Return None if one of the secrets signed this request, otherwise the reason. Compares in constant time.
 
-    A secret that is not in the `key_encoding` matches nothing.
+    A secret that is not valid in the `key_encoding` matches nothing.
     """
     value = _header(headers, scheme.header)
     if value is None:
@@ -58,7 +58,7 @@ def verify(scheme: Verification, secrets: Iterable[bytes], headers: Headers, bod
 
 
 def sign(scheme: Verification, secret: bytes, headers: Headers, body: bytes) -> str:
-    """Return the value of the signature's header. Raises ValueError for a bad secret or a missing header."""
+    """Return the value of the signature header. Raises ValueError for an invalid secret or a missing header."""
     key, content = decode_key(secret, scheme.key_encoding), _content(scheme.content, headers, body)
     if not key or content is None:
         raise ValueError("the secret is not in the key encoding, or a header to be signed is missing")
@@ -69,8 +69,8 @@ def sign(scheme: Verification, secret: bytes, headers: Headers, body: bytes) -> 
 def detect(secrets: Iterable[bytes], headers: Headers, body: bytes) -> list[Verification]:
     """Return every scheme under which one of the secrets signed this request, sorted.
 
-    It tries all headers, algorithms and encodings, and the prefixes that occur. The content tried is the body, alone or
-    after the value of a header that looks like a time or an id. The work is bounded whatever the headers.
+    All headers, algorithms and encodings are tried, with every prefix that occurs. The signed content is assumed to be
+    the body, alone or after the value of a header that looks like a time or an id. The work is bounded for any headers.
     """
     headers = [(name, value) for name, value in list(headers)[:_MOST_HEADERS] if len(value) <= _MOST_CHARACTERS]
     places = _signatures(headers)
@@ -110,7 +110,7 @@ def _templates(headers: Headers) -> list[str]:
 
 
 def _content(template: str, headers: Headers, body: bytes) -> bytes | None:
-    """Return the signed content; None if a header that is part of it is missing."""
+    """Return the signed content; None if it needs a header that is missing."""
     parts: list[bytes] = []
     for part in _PLACEHOLDER.split(template):
         if part == "{body}":
@@ -131,7 +131,7 @@ def _header(headers: Headers, name: str) -> str | None:
 
 
 def _items(value: str, prefix: str) -> Iterator[str]:
-    """Return the items that begin with `prefix`, without the prefix."""
+    """Yield the items that begin with `prefix`, without the prefix."""
     value = value.strip()
     for start in [0, *(separator.end() for separator in _SEPARATOR.finditer(value))]:
         if value.startswith(prefix, start):
@@ -141,7 +141,7 @@ def _items(value: str, prefix: str) -> Iterator[str]:
 
 
 def _decode(text: str, encoding: str) -> bytes:
-    """Return the bytes of a text, none if it is not in the encoding; base64 in both alphabets, padded or not."""
+    """Return the decoded bytes of a text, empty if it is invalid; base64 may use either alphabet, padded or not."""
     if encoding == "hex":
         return bytes.fromhex(text) if _HEX.fullmatch(text) else b""
     plain = text.rstrip("=").replace("-", "+").replace("_", "/")
@@ -152,5 +152,5 @@ def _decode(text: str, encoding: str) -> bytes:
 
 
 def decode_key(secret: bytes, encoding: str) -> bytes:
-    """Return the key bytes of a secret, empty if it is not in the `key_encoding`."""
+    """Return the bytes of a secret, empty if it is not valid in the `key_encoding`."""
     return secret if encoding == "utf8" else _decode(secret.decode("latin-1").strip(), encoding)

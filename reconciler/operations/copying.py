@@ -2,9 +2,9 @@
 
 Running it again continues an interrupted copy.
 
-1. TO begins with FROM's id and an open loss, so that nothing is created there. (A TO that was closed gets a loss.) 2.
-FROM is closed: it names TO, and nothing more is appended to it. 3. Everything in FROM is merged into TO, and the loss
-of step 1 ends, in one append.
+1. TO begins with FROM's id and an open loss, so that nothing is created there. (A TO that was closed gets a loss.)
+2. FROM is closed: it names TO, and nothing more is appended to it.
+3. Everything in FROM is merged into TO, and the loss of step 1 ends, in one append.
 
 Each step is chosen from the contents of both places, so any run can continue a copy that was killed. The two places
 never allow creates at the same time.

@@ -1,9 +1,10 @@
 """Computes a plan from the desired state and the record.
 
 1. Each address whose attempts differ from what is desired gets its changes (`subscription`), which take into account
-everything in force on its service (`routes`). 2. Closed gates of the record or of the target block changes
-(`blocking`). 3. Removals wait for the creates that take over their codes, and the selection is applied (`order`). 4.
-Deliveries that are not desired are listed (`excess`), and every change gets its digest.
+   everything in force on its service (`routes`).
+2. Closed gates of the record or of the target block changes (`blocking`).
+3. Removals wait for the creates that take over their codes, and the selection is applied (`order`).
+4. Deliveries that are not desired are listed (`excess`), and every change gets its digest.
 """
 
 from __future__ import annotations

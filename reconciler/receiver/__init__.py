@@ -1,8 +1,8 @@
-"""A receiver for notifications, and a verifier for a partner's own endpoint; RECEIVER.md documents the public names.
+"""A receiver for notifications, and a verifier for a partner's own endpoint. RECEIVER.md documents the public names.
 
-`listen` stands in for a partner's endpoint during development: `receiver.Receiver.handle(request) -> response`, behind
-a socket of 127.0.0.1. A notification is answered with a 2xx after it was appended to a capture file, durably. It shares
-nothing with `reconciler.service`.
+`listen` stands in for a partner's endpoint during development: it serves `Receiver.handle(request) -> response` on
+127.0.0.1. A notification gets a 2xx only after it was durably appended to a capture file. The package shares no code
+with `reconciler.service`.
 """
 
 from reconciler.model.desired import Verification

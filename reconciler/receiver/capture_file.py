@@ -1,4 +1,4 @@
-"""The file that captured notifications are appended to, durably, many at a time."""
+"""The file to which captured notifications are durably appended, many at a time."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from reconciler.notifications.captured import LINE_LIMIT, parse_line
 if TYPE_CHECKING:
     from pathlib import Path
 
-_PATIENCE = 10.0  # seconds to wait for another process that appends; the sender of a notification waits as long
+_PATIENCE = 10.0  # seconds to wait for another process to append; the sender of a notification waits as long
 
 
 class _Batch(Struct):
-    """Lines that are written together. `problem` says why the write failed."""
+    """Lines to be written together. `problem` is the reason why the write failed."""
 
     lines: list[bytes] = field(default_factory=list)
     written: bool = False
@@ -32,8 +32,8 @@ class _Batch(Struct):
 class CaptureFile:
     """An open capture file. Several processes may append to one file.
 
-    A missing file is created, for its owner only. Raises SettingsError for a file that cannot be written or has other
-    contents.
+    A missing file is created with access for its owner only. Raises SettingsError for a file that cannot be written or
+    has other contents.
     """
 
     def __init__(self, path: Path) -> None:
@@ -41,7 +41,7 @@ class CaptureFile:
         self._filling, self._writing = Lock(), Lock()
         try:
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o600)
-            sync_directory(path.parent)  # a file whose name is not on the disk is lost
+            sync_directory(path.parent)  # a file is lost if its name is not on disk
         except OSError as problem:
             raise SettingsError(Message("unwritable-capture", f"cannot write: {problem.strerror}", str(path))) from None
         try:
@@ -51,9 +51,9 @@ class CaptureFile:
             raise
 
     def append(self, line: bytes) -> None:
-        """Append a line, and return after it is on the disk. Raises OSError if the write fails.
+        """Append a line and return once it is on disk. Raises OSError if the write fails.
 
-        This is a group commit: the first thread writes the lines of all that wait.
+        This is a group commit: the first thread writes the lines of all waiting threads.
         """
         with self._filling:
             batch = self._batch
@@ -87,7 +87,7 @@ class CaptureFile:
             raise SettingsError(Message("other-contents", what, str(self.path), steps))
 
     def _write(self, data: bytes) -> None:
-        """Write after the last newline, and wait for the disk. Raises OSError; nothing is written then."""
+        """Write after the last newline and sync. Raises OSError; nothing is written then."""
         lock(self._descriptor, self.path, _PATIENCE)
         try:
             size = os.fstat(self._descriptor).st_size
@@ -98,7 +98,7 @@ class CaptureFile:
                 os.ftruncate(self._descriptor, end)
                 write_at(self._descriptor, data, end)
             except OSError:
-                with suppress(OSError):  # otherwise an incomplete line stays, which readers ignore
+                with suppress(OSError):  # otherwise an incomplete line remains, which readers ignore
                     os.ftruncate(self._descriptor, end)
                 raise
         finally:

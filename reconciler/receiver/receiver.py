@@ -1,4 +1,4 @@
-"""The receiver as a function from request to response, and its report of each request."""
+"""The receiver: a function from request to response that reports each request."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
     from reconciler.requests import Request
 
 UNVERIFIED_BUDGET = 64 * 1024 * 1024
-"""Bytes of unverified notifications that are kept on the disk."""
+"""The limit for unverified notifications kept on disk, in bytes."""
 
 _REMEMBERED = 50_000  # notifications whose repeated deliveries are recognised
 
 
 class Refusal(Struct, frozen=True):
-    """The reason for a refusal and its status: 404 for an unknown path, 401 for a bad signature."""
+    """The reason for refusing a request, and the status: 404 for an unknown path, 401 for a bad signature."""
 
     status: int
     text: str
 
 
 class Behaviour(Struct, frozen=True):
-    """Settings for the receiver's answers to acceptable notifications.
+    """How the receiver answers acceptable notifications.
 
-    The first `fail_first` deliveries of each notification get a 503; the others get `status`, after `delay` seconds.
-    `enforce`: refuse a bad signature instead of only reporting it.
+    The first `fail_first` deliveries of each notification get a 503; later ones get `status` after `delay` seconds.
+    With `enforce`, a request with a bad signature is refused rather than only reported.
     """
 
     status: int = 200
@@ -47,10 +47,10 @@ class Behaviour(Struct, frozen=True):
 
 
 class Delivery(Struct, frozen=True):
-    """One request and the status it was answered with.
+    """A request and the status of its answer.
 
-    `number` counts the deliveries of a notification, from 1; None for a refused request. `problem` says why the
-    delivery failed, or what is wrong with it.
+    `number` counts the deliveries of a notification from 1; it is None for a refused request. `problem` says why the
+    delivery failed or what is wrong with it.
     """
 
     request: Captured
@@ -61,10 +61,10 @@ class Delivery(Struct, frozen=True):
 
 
 class Receiver:
-    """Answers requests, from any number of threads.
+    """Answers requests from any number of threads.
 
-    `save` appends a line durably, or raises OSError; `report` gets every delivery before it is answered; `check`
-    returns why to refuse a request, None if its signature is valid; `sleep` waits for a number of seconds.
+    `save` appends a line durably or raises OSError. `report` receives every delivery before it is answered. `check`
+    returns the reason to refuse a request, None if its signature is valid. `sleep` waits for a number of seconds.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Receiver:
         self._deliveries: OrderedDict[bytes, int] = OrderedDict()
 
     def remember(self, earlier: Iterable[Captured]) -> None:
-        """Count earlier captures: unverified ones by their size, the others as delivered."""
+        """Count earlier captures: unverified ones by their size, all others as delivered."""
         for captured in earlier:
             if captured.verified is False:
                 self._unverified += len(line_of(captured))
@@ -95,7 +95,7 @@ class Receiver:
         refusal = self._check(request) if self._check and is_sound else None
         verified = refusal is None if self._check and is_sound else None
         host = request.header("host")
-        scheme = "https" if request.header("x-forwarded-proto") == "https" else "http"  # as tunnels say
+        scheme = "https" if request.header("x-forwarded-proto") == "https" else "http"  # as tunnels report it
         url = f"{scheme}://{host}{request.target}" if host else None
         at, code = stamp(self._clock()), code_of(request.body)
         captured = Captured(at, code, request.target, url, verified, request.body, request.headers)
@@ -106,7 +106,7 @@ class Receiver:
         return Response(delivery.status, text.encode(), (("Content-Type", "text/plain; charset=utf-8"), *allow))
 
     def _refuse(self, request: Request, captured: Captured, refusal: Refusal | None) -> Delivery | None:
-        """Return the refusal of a request without a notification or known path, or that fails enforced verification."""
+        """Return the refusal of a request: no notification, an unknown path, or a bad signature under `enforce`."""
         if request.problem is not None:
             return Delivery(
                 captured, request.method, request.problem.status, None, request.problem.body.decode().strip()
@@ -115,14 +115,14 @@ class Receiver:
             return Delivery(captured, request.method, 405, None, "expected POST")
         unreadable = _unreadable(request.body)
         if refusal is not None and (self._behaviour.enforce or refusal.status == 404):
-            # It may be the only evidence of a create with an unknown outcome, whose secret was lost.
+            # It may be the only evidence of a create whose outcome is unknown and whose secret was lost.
             failure = self._keep(captured) if refusal.status == 401 and not unreadable else None
             text = f"{refusal.text}; {failure}" if failure else refusal.text
             return Delivery(captured, request.method, refusal.status, None, text)
         return Delivery(captured, request.method, 400, None, unreadable) if unreadable else None
 
     def _receive(self, request: Request, captured: Captured, refusal: Refusal | None) -> Delivery:
-        """Confirm a notification, or fail on purpose; a bad signature is only reported."""
+        """Accept a notification, or fail as configured; a bad signature is only reported."""
         number = self._count(captured)
         if number <= self._behaviour.fail_first:
             problem = f"simulated failure {number} of {self._behaviour.fail_first}"
@@ -136,7 +136,7 @@ class Receiver:
         return Delivery(captured, request.method, self._behaviour.status, number, text)
 
     def _keep(self, captured: Captured) -> str | None:
-        """Save a notification; return None if it is on the disk, else why it could not be saved."""
+        """Save a notification; return None if it is on disk, otherwise the reason why it was not saved."""
         line = line_of(captured)
         size = len(line) if captured.verified is False else 0
         with self._lock:
@@ -152,7 +152,7 @@ class Receiver:
         return None
 
     def _count(self, captured: Captured) -> int:
-        """Return the number of this delivery of the notification, from 1."""
+        """Return which delivery of the notification this is, counted from 1."""
         digest = sha256(captured.body)
         digest.update(captured.path.encode())
         with self._lock:
@@ -166,7 +166,7 @@ class Receiver:
 def _unreadable(body: bytes) -> str | None:
     """Return why a body cannot be a notification; None if it can. Its fields are not checked."""
     try:
-        # Numbers stay text: an int of many digits is costly. `int` refuses NaN and Infinity, which JSON has not.
+        # Numbers stay text: parsing a long int is expensive. `int` refuses NaN and Infinity, which are not JSON.
         document = json.loads(body.decode(), parse_int=str, parse_float=str, parse_constant=int)
     except (ValueError, RecursionError) as problem:
         at = f" (line {problem.lineno}, column {problem.colno})" if isinstance(problem, json.JSONDecodeError) else ""

@@ -26,7 +26,7 @@ class _HasItems(Protocol):
 
 
 Headers = _HasItems | Iterable[tuple[str | bytes, str | bytes]]
-"""What servers have headers as: a mapping, a message of the standard library, or the pairs of ASGI."""
+"""The types in which servers provide headers: a mapping, a message of the standard library, or pairs as in ASGI."""
 
 
 class BadSignature(RequestRefused):
@@ -36,10 +36,10 @@ class BadSignature(RequestRefused):
 
 
 class Verifier:
-    """Verifies requests by the scheme `verification`, with the secrets of a subscription: several during a rotation.
+    """Verifies requests by the scheme `verification` with the secrets of a subscription, several during a rotation.
 
-    Raises ValueError for invalid settings, for no secret at all, and for a secret that is not in the `key_encoding`.
-    An object may be used by any number of threads. `enforce` is ignored: a bad signature is always refused.
+    Any number of threads may use it. `enforce` is ignored: a bad signature is always refused. Raises ValueError for
+    invalid settings, for no secrets, and for a secret that is not valid in the `key_encoding`.
     """
 
     def __init__(self, verification: Verification, secrets: Iterable[str | bytes]) -> None:
@@ -58,9 +58,9 @@ class Verifier:
                 raise ValueError(f"secret {number} is empty or not in the key_encoding {verification.key_encoding}")
 
     def verify(self, headers: Headers, body: bytes) -> None:
-        """Raise BadSignature unless one of the secrets signed this request, compared in constant time.
+        """Raise BadSignature unless one of the secrets signed this request; the comparison takes constant time.
 
-        `body` is the raw body, byte for byte: JSON that was parsed and serialised again has a different signature.
+        `body` must be the raw body, byte for byte: JSON that was parsed and serialised again has a different signature.
         Raises TypeError for anything but bytes.
         """
         if not isinstance(body, bytes | bytearray | memoryview):
@@ -73,7 +73,7 @@ class Verifier:
             raise BadSignature(problem)
 
     def read(self, headers: Headers, body: bytes) -> Notification:
-        """Return the notification in a request. Raises BadSignature, then NotANotification."""
+        """Return the notification in a request. Raises BadSignature and NotANotification."""
         self.verify(headers, body)
         return parse_notification(bytes(body))
 
@@ -83,17 +83,17 @@ def _text(value: str | bytes) -> str:
 
 
 def attempt_of(url: str, template: str) -> str | None:
-    """Return the id of the attempt in a URL: the 32 hex digits at `{attempt}` in the template.
+    """Return the id of the attempt in a URL: the 32 hex digits in place of `{attempt}` in the template.
 
-    `url` may also be a path with its query, as a request has it. None if the URL does not fit the template, or that has
-    no `{attempt}`.
+    `url` may also be a path with its query, as in a request. None if the URL does not match the template, or if the
+    template has no `{attempt}`.
     """
     fit = _fit(url, template)
     return fit.group(1) if fit is not None and fit.re.groups else None
 
 
 def fits(url: str, template: str) -> bool:
-    """True if a URL, or a path with its query, is the template with the id of some attempt in it."""
+    """True if a URL, or a path with its query, matches the template with the id of some attempt."""
     return _fit(url, template) is not None
 
 
@@ -101,7 +101,7 @@ def _fit(url: str, template: str) -> re.Match[str] | None:
     try:
         is_path = url.startswith("/")
         return _pattern(template, is_path).fullmatch(url if is_path else normal_url(url))
-    except ValueError:  # not a URL
+    except ValueError:  # not a valid URL
         return None
 
 
