@@ -1,4 +1,4 @@
-"""`python -m reconciler`, and the console script."""
+"""Starts the command line, for `python -m reconciler` and for the console script."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ stays bounded too."""
 gc.set_threshold(_COLLECTOR_THRESHOLD)
 
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # while it loads there is nothing to say to Ctrl-C, and to record
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a Ctrl-C while loading needs no report and no record
 
 from reconciler.cli.main import main  # noqa: E402 - loaded under the above
 

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 _CANNOT_BE_SYNCED = {EACCES, EPERM, EINVAL, EROFS, ENOTSUP}
-"""Errors of a sync that mean: not permitted for this user, or not a writable disk."""
+"""Errors of a sync that mean that it is not permitted, or that the disk is read-only."""
 
 
 def open_regular(path: Path, flags: int) -> int:
-    """Open a regular file; raises OSError for anything else, such as a directory or a pipe, which could block."""
+    """Open a regular file. Raises OSError for anything else, such as a directory or a pipe, which could block."""
     descriptor = os.open(path, flags | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -70,7 +70,7 @@ def sync_directory(path: Path) -> None:
 
 
 def settle(descriptor: int) -> None:
-    """Wait until a file that was read is on the disk: its writer may have been killed before that."""
+    """Sync a file that was read, as its writer may have been killed before it did."""
     try:
         os.fsync(descriptor)
     except OSError as problem:
@@ -80,9 +80,9 @@ def settle(descriptor: int) -> None:
 
 @cache
 def settle_name(path: Path) -> None:
-    """Wait until the name of an existing file is on the disk: its creator may have been killed before that.
+    """Wait until the name of an existing file is on disk, as its creator may have been killed before that.
 
-    Once per process is enough: a name that is on the disk stays there.
+    Once per process is enough: a name that is on disk stays there.
     """
     try:
         sync_directory(path.parent)
@@ -92,7 +92,7 @@ def settle_name(path: Path) -> None:
 
 
 def replace_file(path: Path, data: bytes, mode: int) -> None:
-    """Create or replace a file in one step, with `data` that is durable before."""
+    """Create or replace a file atomically; `data` is durable before that."""
     beside = _write_beside(path, data, mode)
     try:
         beside.replace(path)
@@ -103,7 +103,7 @@ def replace_file(path: Path, data: bytes, mode: int) -> None:
 
 @contextmanager
 def written_beside(path: Path, data: bytes, mode: int) -> Iterator[Path]:
-    """Yield a temporary file with `data`, on the disk, in the directory of `path`, ready to be linked to it."""
+    """Yield a temporary file with `data`, already on disk, in the directory of `path`, to be linked to `path`."""
     beside = _write_beside(path, data, mode)
     try:
         yield beside
@@ -112,7 +112,10 @@ def written_beside(path: Path, data: bytes, mode: int) -> Iterator[Path]:
 
 
 def _write_beside(path: Path, data: bytes, mode: int) -> Path:
-    """Write a new file in the directory of `path`. Its name starts with a dot: no reader takes it for a journal."""
+    """Write a new file in the directory of `path`.
+
+    Its name begins with a dot, so that no reader takes it for a record.
+    """
     beside = path.with_name(f".{path.name}.{os.urandom(8).hex()}.new")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
@@ -136,7 +139,7 @@ _LONGEST_PAUSE = 0.05  # seconds between two attempts to take a lock
 
 
 class LockHeld(OSError):
-    """Another process held the lock until the wait timed out; `strerror` names the process and the wait."""
+    """Raised if another process held a lock until the timeout; `strerror` names the process and the time waited."""
 
     remedy = "if that process hangs, stop it; then run the command again"
 
@@ -158,8 +161,8 @@ def locked_file(path: Path, patience: float) -> Iterator[int]:
 def lock(descriptor: int, path: Path, patience: float) -> None:
     """Take an exclusive lock on an open file, waiting at most `patience` seconds; closing the file releases it.
 
-    The lock is polled for: a wait in the kernel has no timeout.
-    Raises LockHeld, and any other OSError on a file system without locks.
+    The lock is polled, as a wait in the kernel has no timeout. Raises LockHeld, and any other OSError on a file system
+    without locks.
     """
     deadline = time.monotonic() + patience
     pause = 0.001
@@ -180,9 +183,9 @@ def _lock_now(descriptor: int) -> bool:
 
 
 def _holder(descriptor: int) -> str:
-    """Return the process that holds the lock on an open file, if /proc shows it.
+    """Return a description of the process that holds the lock on an open file, if /proc shows it.
 
-    Only the program's name is returned: its arguments may contain secrets.
+    It contains only the program's name, as the arguments may contain secrets.
     """
     status = os.fstat(descriptor)
     file = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
@@ -207,20 +210,20 @@ _LOCAL_BY_OPTION = {
     "gfs2": {"localflocks"},
     "ocfs2": {"localflocks"},
 }
-"""Options that make locks local to one host, for file systems that otherwise share them (nfs(5), mount.cifs(8))."""
+"""Mount options that make locks local to one host on file systems that otherwise share them (nfs(5), mount.cifs(8))."""
 
 _LOCAL = {"9p", "virtiofs", "vboxsf", "prl_fs", "vmhgfs"}
-"""File systems that share the files of another machine, but not its locks."""
+"""File systems that share the files of another machine but not its locks."""
 
 _FUSE_WITH_LOCKS = {
     f"fuse.{name}"
     for name in ("bindfs", "ceph-fuse", "encfs", "fuse-overlayfs", "glusterfs", "gocryptfs", "mergerfs", "shfs")
 }
-"""FUSE file systems that are on local disks, or share locks; any other may do neither."""
+"""FUSE file systems that are on local disks or share locks; any other may do neither."""
 
 
 def host_only_locks(path: Path) -> str | None:
-    """Return `find_host_only_locks` for a path on this machine, which need not exist; None without mounts in /proc."""
+    """Return the result of `find_host_only_locks` for a path, which need not exist; None without mounts in /proc."""
     try:
         mounts = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
@@ -229,9 +232,9 @@ def host_only_locks(path: Path) -> str | None:
 
 
 def find_host_only_locks(mounts: str, path: str) -> str | None:
-    """Return type and mount option of the file system of `path` if its locks may be local to this host, else None.
+    """Return the type and mount option of the file system of `path` if its locks may be local; None if they are not.
 
-    `mounts` is a mountinfo table (proc(5)), `path` is absolute and without symbolic links.
+    `mounts` is a mountinfo table (proc(5)). `path` is absolute and has no symbolic links.
     """
     mount = "/", "", ""
     for line in mounts.splitlines():
@@ -239,7 +242,7 @@ def find_host_only_locks(mounts: str, path: str) -> str | None:
         match place.split(" "), source.split(" "):
             case [_, _, _, _, point, *_], [kind, _, options, *_]:
                 mounted = _OCTAL.sub(lambda octal: chr(int(octal[1], 8)), point)
-                if _is_below(path, mounted) and len(mounted) >= len(mount[0]):  # of two at one point, the later
+                if _is_below(path, mounted) and len(mounted) >= len(mount[0]):  # the later of two mounts at one point
                     mount = mounted, kind, options
     return _reason(mount[1], set(mount[2].split(",")))
 

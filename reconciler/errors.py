@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Place(Struct, frozen=True, order=True, gc=False):
-    """The place of something in a file: the file as the user would name it, line and column from 1."""
+    """A place in a file: the file's name as the user would write it, and the line and column from 1."""
 
     file: str
     line: int
@@ -43,9 +43,9 @@ class Place(Struct, frozen=True, order=True, gc=False):
 
 
 class Step(Struct, frozen=True, gc=False):
-    """One thing to do: an imperative phrase, and the words of the command to paste for it; either may be empty.
+    """A step to take: an imperative phrase and the words of a command to paste. Either may be empty.
 
-    A command that begins with `reconciler` is written without the global flags in use: the renderer adds them.
+    A command that begins with `reconciler` has no global flags: the renderer adds those in use.
     """
 
     text: str = ""
@@ -53,11 +53,11 @@ class Step(Struct, frozen=True, gc=False):
 
 
 class Message(Struct, frozen=True, gc=False):
-    """One message for a person: the problem, its place, and the steps to take. It holds no secret.
+    """A message for a person: the problem, its place, and the steps to take. It contains no secrets.
 
-    `name` identifies it, in kebab case, for tests and for JSON. `what` is a phrase without a full stop. `where` is a
-    target, an address, a file or a setting; `place` its position in a file of `config/`. Text is rendered last, by
-    `cli` and `reports`; nothing parses it.
+    `name` identifies it, in kebab case, for tests and JSON. `what` is a phrase without a full stop. `where` is a
+    target, an address, a file or a setting; `place` is its position in a file of `config/`. `cli` and `reports` render
+    the text; nothing parses it.
     """
 
     name: str
@@ -68,18 +68,18 @@ class Message(Struct, frozen=True, gc=False):
 
     @property
     def located(self) -> str:
-        """The position in a file if there is one, else `where`."""
+        """Return the position in a file if there is one, else `where`."""
         return str(self.place) if self.place else self.where
 
     def __str__(self) -> str:
-        """Return the message on one line, for logs and for errors that no renderer sees."""
+        """Return the message as one line, for logs and for errors that no renderer sees."""
         head = f"{self.located}: {self.what}" if self.located else self.what
         todo = [" ".join(filter(None, (step.text, " ".join(step.command)))) for step in self.steps]
         return "; ".join([head, *todo])
 
 
 def step(text: str, *command: str) -> Step:
-    """Return a step; `command` is its command, word by word."""
+    """Return a step; `command` is the list of its command's words."""
     return Step(text, command)
 
 
@@ -97,9 +97,9 @@ class ReconcilerError(Exception):
 
 
 class ConfigError(ReconcilerError):
-    """The configuration has `count` mistakes (default: all given); `messages` are sorted by place.
+    """The configuration has `count` mistakes (by default as many as given). `messages` are sorted by place.
 
-    If one file has very many, `messages` has the first ones.
+    If one file has very many mistakes, `messages` has only the first ones.
     """
 
     def __init__(self, mistakes: Sequence[Message], count: int | None = None) -> None:
@@ -136,11 +136,11 @@ class RecordClosed(RecordError):
 
 
 class HeadMoved(RecordError):
-    """An append was refused, since the record's head is no longer the one it was made for."""
+    """An append was refused because the record's head is not the one that the append was made for."""
 
 
 class StoreUnavailable(RecordError):
-    """The store could not be read or written. An append may have reached it nevertheless."""
+    """The store could not be read or written. An append may have reached it anyway."""
 
 
 class ServiceError(ReconcilerError):
@@ -156,14 +156,14 @@ class CallFailed(ServiceError):
 
 
 INTERRUPTING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""The signals that end a run: Ctrl-C, the runner or the system, and a terminal or connection that is closed."""
+"""The signals that end a run: Ctrl-C, a stop by the runner or the system, and a closed terminal or connection."""
 
 
 class Interrupted(BaseException):
     """A signal ended the run: 129 for SIGHUP, 130 for SIGINT, 143 for SIGTERM.
 
-    Not an `Exception`, since it may be raised between any two steps: a library that ignores its own failures, as
-    logging does, would ignore it too, and the signal would be lost.
+    This is not an `Exception`: it may be raised between any two steps, and a library that ignores its own failures,
+    such as logging, would ignore the signal too.
     """
 
     def __init__(self, signal_number: int) -> None:

@@ -1,8 +1,8 @@
-"""An HTTP/1.1 server on 127.0.0.1 around a function from request to response, for the sandbox and the receiver.
+"""An HTTP/1.1 server on 127.0.0.1 that calls a function for each request; used by the sandbox and the receiver.
 
-Each connection has a thread. Requests are parsed strictly (RFC 9112): what two parsers could read in two ways is
-answered with 400. What a sender may take is bounded: the size of head and body, the time for a request, and the number
-of connections; if there are too many, the oldest one whose request is not complete is closed.
+Each connection has a thread. Requests are parsed strictly (RFC 9112): an ambiguous request is answered with 400. The
+resources of a sender are limited: the size of head and body, the time for a request, and the number of connections. If
+there are too many connections, the oldest one without a complete request is closed.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
 
     from _typeshed import WriteableBuffer
 
-_ANSWER_SECONDS = 10.0  # for a sender to take the answer
+_ANSWER_SECONDS = 10.0  # for a sender to receive the answer
 _DRAIN_SECONDS = 5.0  # for a sender to notice that its request was refused
-_FAREWELL = 5.0  # seconds for the requests that are being answered when the server stops
+_FAREWELL = 5.0  # seconds for requests in progress when the server stops
 
 
 class _TooSlow(Exception):
-    """The time allowed is over. It is not an OSError: readers treat that as a broken connection."""
+    """Raised when the allowed time is over. It is no OSError, which readers would treat as a broken connection."""
 
 
 class _PacedSocket(RawIOBase):
-    """The receiving side of a socket, with one time limit for all reads: a slow sender gets no extra time."""
+    """The receiving side of a socket with one time limit for all reads, so that a slow sender gets no extra time."""
 
     def __init__(self, connection: socket) -> None:
         self._connection, self._deadline = connection, 0.0
 
     def allow(self, seconds: float) -> None:
-        """Allow this many seconds for all reads from now on."""
+        """Allow this many seconds for all further reads."""
         self._deadline = time.monotonic() + seconds
 
     def readable(self) -> bool:
@@ -62,21 +62,21 @@ class _PacedSocket(RawIOBase):
 
 
 def send_whole(connection: socket, head: bytes, response: Response) -> None:
-    """Send a response as it is."""
+    """Send a response unchanged."""
     connection.sendall(head + response.body)
 
 
 class Server(ThreadingHTTPServer):
-    """A server on a port of 127.0.0.1 (0: any free one), bound at once. It serves inside its `with` block.
+    """A server on a port of 127.0.0.1 (0: any free port). The port is bound at once and served in a `with` block.
 
-    `handle` answers a request; `failed` is called with what it raises. `transmit` sends the head and the body of a
-    response. A request may take `patience` seconds from its first byte to its last, and as long until the next.
-    `url` is its address, without a path. Raises SettingsError if it cannot listen on the port.
+    `handle` answers a request, and `failed` is called with its exceptions. `transmit` sends the head and the body of a
+    response. A sender has `patience` seconds from the first to the last byte of a request, and as long until the next
+    one. `url` is the server's address without a path. Raises SettingsError if the port is not available.
     """
 
     daemon_threads = True
     allow_reuse_address = True
-    allow_reuse_port = False  # another server on the same port is a mistake, not a partner
+    allow_reuse_port = False  # a second server on the same port is a mistake
     request_queue_size = 1024
 
     def __init__(
@@ -166,7 +166,7 @@ class Server(ThreadingHTTPServer):
         self.close_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the base class gives them
-        """Ignore a sender that has closed its connection, and report anything else."""
+        """Ignore an error of a sender that has disconnected, and report any other."""
         problem = sys.exception()
         if isinstance(problem, Exception) and not isinstance(problem, OSError):
             self.failed(problem)
@@ -178,7 +178,7 @@ def _shut(connection: socket, how: int) -> None:
 
 
 class _Connection(StreamRequestHandler):
-    """One connection and its requests, one after the other."""
+    """A connection, whose requests are handled one after the other."""
 
     server: Server
     rfile: BufferedReader
@@ -225,7 +225,7 @@ class _Connection(StreamRequestHandler):
             self.server.transmit(self.connection, head, response)
 
     def _read(self) -> tuple[Request, bool]:
-        """Return the request, with the answer if it could not be read, and True if it is the last one."""
+        """Return the request and True if it is the last one; an unreadable request comes with its answer."""
         self._paced.allow(self.server.patience)
         begun = Request()
         try:
@@ -243,7 +243,7 @@ class _Connection(StreamRequestHandler):
         return Request(begun.method, begun.target, begun.headers, problem=refusal), True
 
     def _drain(self) -> None:
-        """Read the rest of the request: closing earlier would reset the connection, and lose the answer."""
+        """Read the rest of the request: closing earlier would reset the connection, and the answer would be lost."""
         with suppress(OSError, _TooSlow):
             self.connection.shutdown(SHUT_WR)
             self._paced.allow(_DRAIN_SECONDS)

@@ -1,6 +1,6 @@
-"""HTTP/1.1 requests and responses as values, and the strict reading of a request (RFC 9112).
+"""HTTP/1.1 requests and responses as values, and a strict parser for requests (RFC 9112).
 
-What two parsers could read in two ways is refused with 400; the size of head and body is bounded.
+An ambiguous request is refused with 400, and the size of head and body is limited.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Headers = tuple[tuple[str, str], ...]
 
 
 class Response(Discreet, frozen=True):
-    """One response; the server adds Content-Length, Date and Connection."""
+    """A response; the server adds Content-Length, Date and Connection."""
 
     unprinted = ("body",)
 
@@ -39,9 +39,9 @@ class Response(Discreet, frozen=True):
 
 
 class Request(Discreet, frozen=True):
-    """One request. `target` is path and query as sent; `headers` are in order, a name as often as it was sent.
+    """A request. `target` is the path and the query as sent. `headers` are in order and may repeat a name.
 
-    `problem` is the answer to a request that could not be read; its body is empty, and other fields may be.
+    `problem` is the answer to a request that could not be read; its body is empty, and so may be the other fields.
     """
 
     unprinted = ("headers", "body")
@@ -54,17 +54,17 @@ class Request(Discreet, frozen=True):
 
     @property
     def path(self) -> str:
-        """The target without its query."""
+        """Return the target without its query."""
         return self.target.partition("?")[0]
 
     def header(self, name: str) -> str | None:
-        """Return the value of a header, several as one list (RFC 9110, section 5.3); None if it was not sent."""
+        """Return the value of a header, or its values as one list (RFC 9110, section 5.3); None if it is missing."""
         values = [value for sent, value in self.headers if sent.lower() == name.lower()]
         return ", ".join(values) if values else None
 
 
 class Malformed(Exception):
-    """A request that cannot be read, and the status to answer it with."""
+    """Raised for a request that cannot be read, with the status of the answer."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -72,7 +72,7 @@ class Malformed(Exception):
 
 
 class Head(Struct, frozen=True):
-    """The head of a request. `length` is that of the body, None for a body in chunks."""
+    """The head of a request. `length` is the length of the body, None for a chunked body."""
 
     method: str
     target: str
@@ -83,7 +83,7 @@ class Head(Struct, frozen=True):
 
 
 def parse_head(lines: list[str]) -> Head:
-    """Return the head of a request, given its lines without their ends. Raises Malformed."""
+    """Return the head of a request from its lines, given without line ends. Raises Malformed."""
     request_line = _REQUEST_LINE.fullmatch(lines[0])
     if request_line is None:
         raise Malformed(400, "expected a method, a path and HTTP/1.1")
@@ -118,7 +118,7 @@ def _announced_length(lengths: list[str], codings: list[str], *, is_old: bool) -
 
 
 def _read_line(stream: BufferedReader, limit: int, status: int) -> bytes:
-    """Return a line with its CRLF. Raises Malformed for any other end, with `status` for a line that is too long."""
+    """Return a line with its CRLF. Raises Malformed for any other line end; for a long line, with this `status`."""
     line = stream.readline(limit)
     if not line.endswith(b"\r\n") or b"\r" in line[:-2]:
         raise Malformed(status if len(line) == limit else 400, "expected lines that end with CRLF")
@@ -126,7 +126,7 @@ def _read_line(stream: BufferedReader, limit: int, status: int) -> bytes:
 
 
 def read_head(stream: BufferedReader) -> Head:
-    """Read the head of a request. Raises Malformed, with the status to answer."""
+    """Read the head of a request. Raises Malformed with the status of the answer."""
     lines, left = list[str](), HEAD_LIMIT
     while (line := _read_line(stream, left, 431)) != b"\r\n":
         lines.append(line[:-2].decode("latin-1"))
@@ -137,7 +137,7 @@ def read_head(stream: BufferedReader) -> Head:
 
 
 def read_body(stream: BufferedReader, length: int | None) -> bytes:
-    """Return the body; `length` is None for one in chunks. Raises Malformed."""
+    """Return the body; `length` is None for a chunked body. Raises Malformed."""
     if length is not None:
         return _read_exactly(stream, length)
     body = bytearray()

@@ -1,4 +1,4 @@
-"""Values that any room may use: structs with fields that are not printed, and moments."""
+"""Values that any room may use: structs with fields that are not printed, and points in time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import Struct
 
 
 class Discreet(Struct, frozen=True):
-    """A value that is printed without its fields in `unprinted`: secrets, and what would fill the screen."""
+    """A struct that is printed without its fields in `unprinted`: secrets, and fields that are too long."""
 
     unprinted: ClassVar[tuple[str, ...]] = ()
 
@@ -18,17 +18,20 @@ class Discreet(Struct, frozen=True):
         return f"{type(self).__name__}({fields})"
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
-        """The fields that are printed. Struct's own of this name would show rich all of them."""
+        """Return the fields to print; the method of Struct would show all of them to rich."""
         return [(name, getattr(self, name)) for name in self.__struct_fields__ if name not in self.unprinted]
 
 
 class Instant(Struct, frozen=True):
-    """One moment. `wall` is epoch seconds; `steady` seconds on a clock that counts sleep and is never set."""
+    """A point in time.
+
+    `wall` is in epoch seconds; `steady` is in seconds on a clock that counts sleep and is never set.
+    """
 
     wall: float
     steady: float
 
 
 def stamp(wall: float) -> str:
-    """Epoch seconds as journals and reports write them: UTC, ISO 8601, to the second, with a Z."""
+    """Return epoch seconds as a timestamp for records and reports: UTC, ISO 8601, to the second, with a Z."""
     return datetime.fromtimestamp(wall, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -52,15 +52,16 @@ def apply(
     pinned: bool,
     form: str,
 ) -> int:
-    """Carry the plan out.
+    """Apply the plan.
 
-    Plans anew, sends each create call at most once, and records its outcome. With PLANFILE (from `plan --out`) or
-    --expect-digest it goes on only if the plan is still the one that was reviewed; nothing is sent from the file.
+    Makes the plan again, sends each create call at most once, and records its outcome. With PLANFILE (from `plan
+    --out`) or --expect-digest, it continues only if the plan is still the one that was reviewed; nothing is sent from
+    the file.
     """
     project, terminal = invocation.project, invocation.terminal
     saved = load_plan(plan_file) if plan_file else None
     planned = make_plan(project, patterns or (saved.selection if saved else ()), allow_empty=allow_empty)
-    if has_work(planned.plan):  # an apply that is run again has nothing to send, so there is nothing to approve
+    if has_work(planned.plan):  # an apply that is run again sends nothing, so there is nothing to approve
         for digest in (*filter(None, [expect_digest]), *([saved.digest] if saved else [])):
             refuse_changed(planned.plan, digest, saved)
     operation.refuse_too_many(planned.plan, max_creates)
@@ -80,7 +81,7 @@ def apply(
 
 
 def _approve(invocation: Invocation, plan: Plan, form: str, *, given: bool) -> None:
-    """Show the plan if there is anything to do, and ask for approval unless it is given. Raises Refused."""
+    """Show the plan if there is anything to do, and ask for approval unless it was given. Raises Refused."""
     if not has_work(plan):
         return
     if not given and not has_terminal():

@@ -1,4 +1,4 @@
-"""`reconciler demo`: the whole loop, against the embedded sandbox."""
+"""`reconciler demo`: a complete run against the embedded sandbox."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _URLS = ("AUTH_URL", "BASE_URL", "AUDIENCE_BASE")
 
 @command("demo", "reconciler demo")
 def demo(invocation: Invocation) -> None:
-    """Run the whole loop against the embedded sandbox: plan, apply, an event delivered, a plan that is empty.
+    """Run the whole loop against the embedded sandbox: plan, apply, an event, and a plan without changes.
 
-    It calls nothing outside this machine, and leaves nothing behind.
+    It calls nothing outside this machine and leaves nothing behind.
     """
     with TemporaryDirectory(prefix="reconciler-demo-") as folder:
         place = Path(folder)
@@ -60,7 +60,7 @@ def demo(invocation: Invocation) -> None:
 
 
 def _environment(place: Path, variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the user's environment with `variables` instead of their own settings, and directories in `place`."""
+    """Return the user's environment with `variables` instead of their settings, and directories in `place`."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith("RECONCILER_") and name != "CI"}
     return {**ours, **variables, "XDG_CACHE_HOME": str(place / "cache"), "XDG_DATA_HOME": str(place / "data")}
 
@@ -73,7 +73,7 @@ def _run(invocation: Invocation, place: Path, environment: Mapping[str, str], *w
         cwd=place,
         env=dict(environment),
         check=False,
-        stdin=subprocess.DEVNULL,  # nothing is asked
+        stdin=subprocess.DEVNULL,  # the command asks nothing
         stdout=subprocess.PIPE if shown else None,
     )
     if shown:

@@ -18,16 +18,16 @@ _MOST_CREATES = 64
 
 
 class Invocation:
-    """The global flags that were given, by parameter name. It outlives click's context, so that errors can use it."""
+    """The global flags that were given, by parameter name. It outlives click's context, so that errors can use them."""
 
     def __init__(self) -> None:
         self.flags: dict[str, Any] = {}
 
     @cached_property
     def terminal(self) -> Terminal:
-        """The streams, set up from the flags; commands to paste get the flags that name the project.
+        """Return the streams, set up from the flags. Commands to paste get the flags that name the project.
 
-        A place with credentials in it is left out: such a place belongs in RECONCILER_STATE.
+        A place that contains credentials is left out of these flags: such a place belongs in RECONCILER_STATE.
         """
         from reconciler.cli.terminal import Terminal  # noqa: PLC0415 - nothing that --help needs
 
@@ -42,7 +42,7 @@ class Invocation:
 
     @cached_property
     def project(self) -> Project:
-        """The project that flags and variables name. Raises SettingsError for a setting that cannot be used."""
+        """Return the project that flags and variables name. Raises SettingsError for an invalid setting."""
         from pathlib import Path  # noqa: PLC0415 - nothing that --help needs
 
         from reconciler.operations.project import Flags, Project  # noqa: PLC0415 - likewise
@@ -95,4 +95,4 @@ GLOBALS = [
     _global("-q", "--quiet", is_flag=True, help="Show only errors on stderr."),
     _global("--log-format", type=click.Choice(["text", "json"]), help="Format of stderr.  [text]"),
 ]
-"""The global flags. They win over the variables of the same meaning."""
+"""The global flags. They take precedence over the variables with the same meaning."""

@@ -1,4 +1,4 @@
-"""Groups whose commands are imported when they are run, and help that shows an example of each command."""
+"""Command groups that import a command only to run it, and help that shows examples of each command."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 Entry = tuple[str, str]
-"""The module of a command within this package with the name it has there ("plan:plan"), and its line in the help."""
+"""The module and name of a command in this package ("plan:plan"), and its line in the help."""
 _EMPTY_OPTION = re.compile(r"--[^=]*=")
 
 
 class Context(click.Context):
-    """A context whose help is as wide as stdout, within bounds. Click's own width would load `shutil`."""
+    """A context whose help is as wide as stdout, within limits. Click's own width would load `shutil`."""
 
     def make_formatter(self) -> click.HelpFormatter:
         return click.HelpFormatter(width=max(min(columns(sys.stdout), 100) - 2, 50))
@@ -42,7 +42,7 @@ class Group(click.Group):
         self.entries = {command: entry for section in sections.values() for command, entry in section.items()}
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Show the help as an error if there is no command; refuse empty values, which shell variables may leave."""
+        """Show the help as an error if there is no command; refuse empty values, which unset variables may leave."""
         if any(not word or _EMPTY_OPTION.fullmatch(word) for word in args):
             raise click.UsageError("an option or argument is empty", ctx)
         if not args and not ctx.resilient_parsing:
@@ -54,7 +54,7 @@ class Group(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Resolve a command; for one that does not exist, suggest those that are spelt alike."""
+        """Resolve a command; for an unknown command, suggest those with similar names."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as problem:
@@ -95,7 +95,7 @@ class Group(click.Group):
 
 
 class Command(click.Command):
-    """A command that also takes the global flags. `examples` are command lines that its help shows."""
+    """A command that also accepts the global flags. `examples` are command lines to show in its help."""
 
     context_class = Context
 
@@ -128,5 +128,5 @@ def _write_options(
 
 
 def command(name: str, *examples: str) -> Callable[[Callable[..., int | None]], Command]:
-    """Make a function a command; its first argument is the invocation, and it returns the exit code, None for 0."""
+    """Make a function a command. Its first argument is the invocation; it returns the exit code, or None for 0."""
     return click.command(name, cls=Command, examples=examples)

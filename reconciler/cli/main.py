@@ -1,4 +1,4 @@
-"""The commands, and the one boundary where errors become text on stderr and an exit code."""
+"""The commands, and the only place where errors become text on stderr and an exit code."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ REMOVAL = Group(
     {
         "Commands": {
             "list": ("removal:list_", "Show the messages to send to the operator."),
-            "request": ("removal:request", "Ask for the removal of what is in force."),
-            "cancel": ("removal:cancel", "Take a request back."),
-            "confirm": ("removal:confirm", "Record that the operator has removed something."),
+            "request": ("removal:request", "Request the removal of subscriptions in force."),
+            "cancel": ("removal:cancel", "Cancel a removal request."),
+            "confirm": ("removal:confirm", "Confirm that the operator has removed something."),
         }
     },
     short_help="Ask the operator to remove subscriptions.",
@@ -37,8 +37,8 @@ STATE = Group(
     {
         "Read": {
             "show": ("state:show", "Show the subscriptions in force."),
-            "history": ("state:history", "Show who did what when."),
-            "verify": ("state:verify", "Check the record for damage."),
+            "history": ("state:history", "Show the history of the record."),
+            "verify": ("state:verify", "Check the integrity of the record."),
         },
         "Record": {
             "import": ("state:import_", "Record subscriptions that were created by other means."),
@@ -50,20 +50,20 @@ STATE = Group(
         "Begin, move and repair": {
             "init": ("state:init", "Begin the record."),
             "complete": ("state:complete", "Declare the record complete, and allow creates."),
-            "accept-loss": ("state:accept_loss", "Continue with what is left of the record."),
+            "accept-loss": ("state:accept_loss", "Continue with the remaining record."),
             "recover": ("state:recover", "Merge facts that the record does not have."),
             "copy": ("state:copy", "Move the record to another place."),
         },
     },
-    short_help="Read and mend the record.",
-    help="Read and mend the record: what is known to exist at the service.",
+    short_help="Read and repair the record.",
+    help="Read and repair the record: what is known to exist at the service.",
 )
 SECRET = Group(
     "secret",
     {
         "Commands": {
             "show": ("secret:show", "Print the response to a create, or one field of it."),
-            "set": ("secret:set_", "Record a secret that came another way."),
+            "set": ("secret:set_", "Record a secret that you received in another way."),
         }
     },
     short_help="Show or set the secret of a subscription.",
@@ -77,17 +77,17 @@ LEAD = Group(
 )
 SIGNATURE = Group(
     "signature",
-    {"Commands": {"detect": ("receive:detect", "Find out how a notification is signed.")}},
-    short_help="Find out how notifications are signed.",
-    help="Find out how notifications are signed.",
+    {"Commands": {"detect": ("receive:detect", "Detect how notifications are signed.")}},
+    short_help="Detect how notifications are signed.",
+    help="Detect how notifications are signed.",
 )
 SANDBOX = Group(
     "sandbox",
     {
         "Commands": {
             "serve": ("sandbox:serve", "Run the sandbox until interrupted."),
-            "trigger": ("sandbox:trigger", "Make an event happen."),
-            "list": ("sandbox:list_", "List what exists in the sandbox."),
+            "trigger": ("sandbox:trigger", "Trigger an event."),
+            "list": ("sandbox:list_", "List the subscriptions in the sandbox."),
             "delete": ("sandbox:delete", "Delete a subscription, as the operator does."),
         }
     },
@@ -101,9 +101,9 @@ cli = Group(
         "Core": {
             "init": ("project:init", "Write the files of a new project."),
             "validate": ("project:validate", "Check the configuration."),
-            "plan": ("plan:plan", "Show what differs from the configuration."),
-            "apply": ("apply:apply", "Carry the plan out."),
-            "status": ("status:status", "Show what is in force and what waits for a person."),
+            "plan": ("plan:plan", "Show the changes that an apply would make."),
+            "apply": ("apply:apply", "Apply the plan."),
+            "status": ("status:status", "Show what is in force and what needs a person."),
             "parity": ("status:parity", "Compare targets."),
             "doctor": ("project:doctor", "Check everything that an apply depends on."),
         },
@@ -130,19 +130,19 @@ cli = click.version_option(__version__, prog_name="reconciler", message="%(prog)
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line, and end the process at once with its exit code, even if a stream fails."""
+    """Run the command line and end the process at once with its exit code, even if a stream fails."""
     try:
         code = run(args)
     except BaseException as problem:  # noqa: BLE001 - a signal that came while the first was told
         code = getattr(problem, "exit_code", 1)
     for number in _SIGNALS:
-        signal.signal(number, signal.SIG_IGN)  # what is done is done: a signal must not make another code of it
+        signal.signal(number, signal.SIG_IGN)  # the work is done: a signal must not change the exit code
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (OSError, ValueError):  # a failure at the interpreter's end would be its own exit code, 120
+        except (OSError, ValueError):  # a failure at interpreter shutdown would set exit code 120
             lead_nowhere(stream)
-    os._exit(code)  # to free a large record object by object takes longer than to plan it
+    os._exit(code)  # freeing a large record object by object takes longer than planning it
 
 
 def run(args: Sequence[str] | None = None) -> int:
@@ -154,7 +154,7 @@ def run(args: Sequence[str] | None = None) -> int:
             signal.signal(number, _interrupt)
     try:
         code = cli.main(args, prog_name="reconciler", standalone_mode=False, obj=invocation)
-    except SystemExit as end:  # how click ends if the reader of a help text has left
+    except SystemExit as end:  # click does this if the reader of a help text has closed the pipe
         return end.code if isinstance(end.code, int) else 0
     except BaseException as problem:  # noqa: BLE001 - no traceback ever reaches a user
         return _explain(problem, invocation)
@@ -164,13 +164,13 @@ def run(args: Sequence[str] | None = None) -> int:
 def _interrupt(number: int, _frame: object) -> NoReturn:
     try:
         from reconciler.errors import Interrupted  # noqa: PLC0415 - nothing that --help needs
-    except ImportError:  # it is being loaded, so nothing has begun
+    except ImportError:  # the program is still being loaded, so nothing has begun
         raise SystemExit(128 + number) from None
     raise Interrupted(number)
 
 
 def _explain(problem: BaseException, invocation: Invocation) -> int:
-    """Say on stderr what went wrong, and return the exit code."""
+    """Print what went wrong to stderr, and return the exit code."""
     from reconciler.errors import Interrupted, Message, ReconcilerError, step  # noqa: PLC0415 - only for an error
 
     terminal = invocation.terminal
@@ -188,7 +188,7 @@ def _explain(problem: BaseException, invocation: Invocation) -> int:
             return problem.exit_code
         case click.UsageError():
             path = problem.ctx.command_path if problem.ctx else "reconciler"
-            what = problem.format_message().replace("\n\t", " ").rstrip(".")  # click lists choices so
+            what = problem.format_message().replace("\n\t", " ").rstrip(".")  # click's own list of choices
             terminal.complain(Message("usage", what, "", (step("see", *path.split(), "--help"),)))
         case OSError():
             what = problem.strerror or type(problem).__name__

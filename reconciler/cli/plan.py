@@ -33,9 +33,9 @@ def plan(
     detailed_exitcode: bool,
     allow_empty: bool,
 ) -> int:
-    """Show what differs from the configuration.
+    """Show the changes that an apply would make.
 
-    Needs no credentials and does not call the service; the record is read afresh. Signs: + create, ~ extend, ± replace,
+    Needs no credentials and does not call the service; the record is read first. Signs: + create, ~ extend, ± replace,
     ↺ restore, - remove, » retry, ! blocked.
     """
     from reconciler.operations.plan import make_plan, plaintext_refusal  # noqa: PLC0415 - not for --help
@@ -75,7 +75,7 @@ def _save(file: Path, values: dict[str, Any]) -> None:
         if file.exists() and not file.is_file():
             file.write_text(text, encoding="utf-8")  # a pipe or a device
         else:
-            replace_file(file.resolve(), text.encode(), 0o644)  # a link stays a link
+            replace_file(file.resolve(), text.encode(), 0o644)  # a symbolic link is kept
     except OSError as problem:
         message = Message("plan-not-saved", f"cannot write the plan: {problem.strerror}", f"--out {file}")
         raise SettingsError(message) from None

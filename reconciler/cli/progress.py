@@ -1,6 +1,6 @@
-"""The log and the progress of an apply, on stderr.
+"""Shows the log and the progress of an apply on stderr.
 
-It is separate from `terminal` because commands that call nothing do not load `logging`.
+It is separate from `terminal` so that commands without calls need not load `logging`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def progress(terminal: Terminal, plan: Plan) -> Iterator[Callable[[Run], None]]:
 
 
 def _observer(terminal: Terminal, show: Callable[[Run, int], None]) -> Callable[[Run], None]:
-    """Return a function that calls `show` if a run has new results, and notes once that it was interrupted."""
+    """Return a function that calls `show` if a run has new results, and that reports an interrupt once."""
     before = 0
     acknowledged = False
 
@@ -90,7 +90,7 @@ class _Handler(logging.Handler):
         said = record.args[0] if isinstance(record.args, tuple) and record.args else None
         message = said if isinstance(said, Message) else Message("log", record.getMessage())
         if record.levelno >= logging.WARNING:
-            self._terminal.warn(Message(message.name, message.what, message.where))  # the end says what to do
+            self._terminal.warn(Message(message.name, message.what, message.where))  # the final report says what to do
         else:
             self._terminal.note(message.what)
 

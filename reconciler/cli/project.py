@@ -1,4 +1,4 @@
-"""Commands about the project as a whole: its files, its set-up, and what helps to write them."""
+"""Commands about the project as a whole: its files, its set-up, and help for editors and shells."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def init(
 ) -> None:
     """Write the files of a new project.
 
-    In an existing project, --age-key and --github add what is missing and touch nothing else. --state names the place
-    of the record; by default a branch in a git work tree with a remote, else a file.
+    In an existing project, --age-key and --github add what is missing and change nothing else. --state names the place
+    of the record; the default is a branch in a git work tree with a remote, otherwise a file.
     """
     config = str(invocation.flags.get("config", "config"))
-    state = str(invocation.flags.pop("state", ""))  # config/ names it from now on: commands to paste need no flag
+    state = str(invocation.flags.pop("state", ""))  # config/ names the place from now on: commands need no flag
     if has_terminal() and not (regions or environments or (directory / config).exists()):
         regions = tuple(line("Which regions do you use?", " ".join(operation.REGIONS)).split())
         environments = tuple(line("Which environments?", " ".join(operation.ENVIRONMENTS)).split())
@@ -67,7 +67,7 @@ def init(
 @command("validate", "reconciler validate", "reconciler validate --config other/config --format github")
 @format_option("json", "github")
 def validate(invocation: Invocation, form: str) -> int:
-    """Check the configuration: every mistake, with its file, line and column.
+    """Check the configuration, and show every mistake with its file, line and column.
 
     Needs no credentials, no record and no network.
     """
@@ -97,8 +97,8 @@ def validate(invocation: Invocation, form: str) -> int:
 def doctor(invocation: Invocation, patterns: tuple[str, ...], write: bool, form: str) -> int:
     """Check everything that an apply depends on.
 
-    Settings, a token for each target, reachability of every host of a webhook URL, clock, record. Changes nothing and
-    sends no notification. What is fine is shown with -v.
+    Checks the settings, a token for each target, the reachability of every host in a webhook URL, the clock and the
+    record. Changes nothing and sends no notification. -v also shows the checks that passed.
     """
     log_to(invocation.terminal)
     findings = examine(invocation.project, patterns, write=write)

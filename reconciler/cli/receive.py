@@ -53,8 +53,8 @@ def listen(
 ) -> None:
     """Receive notifications until interrupted.
 
-    Listens on 127.0.0.1, on every path. A notification is answered with 2xx only after it is on disk, then printed: as
-    text on a terminal, else as one line of JSON. To let the service reach it, use a tunnel.
+    Listens on 127.0.0.1, on every path. Each notification is saved to disk before it is answered with 2xx, and is then
+    printed: as text on a terminal, otherwise as one line of JSON. Use a tunnel to let the service reach it.
     """
     if identity is not None and not verify:
         raise click.UsageError("--identity requires --verify")
@@ -120,9 +120,9 @@ def _shown(delivery: Delivery) -> str:
 def detect(
     invocation: Invocation, file: Path, address: str | None, identity: Path | None, secret_variable: str | None
 ) -> None:
-    """Find out how notifications are signed, and print it as `verification:` for config/.
+    """Detect how notifications are signed, and print the scheme as `verification:` for config/.
 
-    FILE is what `listen --record` writes; use - for standard input. Exits with 1 if no scheme or several match.
+    FILE is what `listen --record` writes; use - for standard input. Exits with 1 if no scheme matches or several do.
     """
     if (address is None) == (secret_variable is None):
         raise click.UsageError("expected --address or --secret-variable")

@@ -1,4 +1,4 @@
-"""`reconciler removal`: what the operator is asked to remove, and what became of it."""
+"""`reconciler removal`: requests to the operator to remove subscriptions, and their results."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 def list_(invocation: Invocation, patterns: tuple[str, ...], form: str) -> None:
     """Show the messages to send to the operator.
 
-    One message for each target: what is to be removed and since when, what is to stay, and what only the operator
-    knows.
+    Each target has one message: what to remove and since when it was requested, what to keep, and which unknown creates
+    the operator must look up.
     """
     known = status_of(invocation.project, patterns, current=True)
     removals = removals_of(known)
-    surplus = [message for message in surplus_messages(known.plan) if message.steps]  # the others are in a letter
+    surplus = [message for message in surplus_messages(known.plan) if message.steps]  # other codes are in a letter
     invocation.terminal.report(lambda: removals_document(removals, surplus), lambda: removals_json(removals), form)
 
 
@@ -44,7 +44,7 @@ def list_(invocation: Invocation, patterns: tuple[str, ...], form: str) -> None:
 def request(
     invocation: Invocation, where: str, attempts: tuple[str, ...], codes: tuple[str, ...], consent: Consent
 ) -> None:
-    """Ask for the removal of what is in force, or of event codes of it.
+    """Request the removal of subscriptions in force, or of some of their event codes.
 
     The service has no call for this: `removal list` prints the message to send to the operator.
     """
@@ -59,7 +59,10 @@ def request(
 def cancel(
     invocation: Invocation, where: str, attempts: tuple[str, ...], codes: tuple[str, ...], consent: Consent
 ) -> None:
-    """Take a request back: what it is about stays. Tell the operator too."""
+    """Cancel a removal request: the subscription stays.
+
+    If you have already sent the message, tell the operator too.
+    """
     say(invocation, CancelRemoval(where, attempts, codes), consent)
 
 
@@ -71,8 +74,8 @@ def cancel(
 def confirm(
     invocation: Invocation, where: str, attempts: tuple[str, ...], codes: tuple[str, ...], consent: Consent
 ) -> None:
-    """Record that the operator has removed what was to be removed.
+    """Confirm that the operator has removed what was requested.
 
-    The next apply may create it again, if config/ desires it.
+    If config/ still desires the subscription, the next apply creates it again.
     """
     say(invocation, ConfirmRemoval(where, attempts, codes), consent)

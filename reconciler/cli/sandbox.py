@@ -1,4 +1,4 @@
-"""`reconciler sandbox`: the service on loopback, and its operator."""
+"""`reconciler sandbox`: a local stand-in for the service and its operator."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def serve(
       token-NAME, lead-NAME             any but late and 401-once, for these
     """
     project = invocation.project
-    desired, _ = load_sound(project.config)  # the addresses of an earlier sandbox in the settings do not matter
+    desired, _ = load_sound(project.config)  # an earlier sandbox's addresses in the settings do not matter
     targets = tuple(map(str, desired.targets)) or DOCUMENTED_TARGETS
     with sandbox_served(port, targets, data, env_file, retry_interval, faults, seed) as sandbox:
         invocation.terminal.print("\n".join(f"{name}={value}" for name, value in sandbox.variables()))
@@ -84,7 +84,7 @@ def serve(
 def trigger(
     invocation: Invocation, code: str, properties: Path | None, count: int, target: str | None, url: str
 ) -> None:
-    """Make an event happen: each subscription with this code gets a notification."""
+    """Trigger an event: each subscription with this code gets a notification."""
     given = None
     if properties is not None:
         given = sys.stdin.buffer.read() if str(properties) == "-" else properties.read_bytes()
@@ -95,7 +95,7 @@ def trigger(
 @command("list", "reconciler sandbox list")
 @_url_option
 def list_(invocation: Invocation, url: str) -> None:
-    """List what exists in the sandbox, as the operator sees it."""
+    """List the subscriptions in the sandbox, as the operator sees them."""
     rows = tuple(
         (known["target"], known["subscriptionId"], ", ".join(known["eventCodes"]), known["webhookUrl"])
         for known in list_subscriptions(_url(invocation, url))
@@ -109,7 +109,7 @@ def list_(invocation: Invocation, url: str) -> None:
 @click.argument("subscription", metavar="ID")
 @_url_option
 def delete(invocation: Invocation, subscription: str, url: str) -> None:
-    """Delete a subscription, as the operator of the service does on request; the record does not change."""
+    """Delete a subscription, as the service's operator does on request. The record does not change."""
     delete_subscription(_url(invocation, url), subscription)
     invocation.terminal.print(f"Deleted {subscription}")
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from reconciler.cli.stating import Consent
 
 _SHORTEST = 8
-"""Characters of a header that is masked: what is shorter is no secret, and occurs in any log."""
+"""The shortest header value that is masked, in characters: a shorter one is no secret and may occur in any log."""
 
 
 @command(
@@ -39,7 +39,7 @@ _SHORTEST = 8
 def show(
     invocation: Invocation, address: str, attempts: tuple[str, ...], identity: Path | None, field: str, headers: bool
 ) -> None:
-    """Print the response to a create, which may hold the secret of the subscription, or one field of it."""
+    """Print the response to a create, which may hold the subscription's secret, or one field of it."""
     response = response_of(invocation.project, address, attempts, identity)
     text = field_of(response.body, field) if field else ""
     head = response.head.decode(errors="backslashreplace").splitlines() if headers else []
@@ -57,7 +57,7 @@ def show(
 @attempts_option
 @consent_options
 def set_(invocation: Invocation, address: str, attempts: tuple[str, ...], consent: Consent) -> None:
-    """Record the secret of a subscription that came another way.
+    """Record the secret of a subscription that you received in another way.
 
     Reads it from standard input, or asks for it on a terminal.
     """

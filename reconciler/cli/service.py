@@ -1,4 +1,4 @@
-"""Commands that call the service themselves: `reconciler token` and `reconciler lead`."""
+"""Commands that call the service directly: `reconciler token` and `reconciler lead`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @one_target_option
 @click.option("--api", type=click.Choice(API_NAMES), default="notification", help="The API.  [notification]")
 def token(invocation: Invocation, target: str, api: str) -> None:
-    """Print an access token for one of the six APIs, from the cache while it lasts."""
+    """Print an access token for one of the six APIs; it comes from the cache if that holds a valid one."""
     with _service(invocation, target) as service:
         text = service.token(api)
     mask([text])
@@ -40,8 +40,8 @@ def token(invocation: Invocation, target: str, api: str) -> None:
 def create_lead(invocation: Invocation, target: str, file: Path) -> None:
     """Create a lead and print the answer.
 
-    FILE holds the lead as JSON; use - for standard input. It is sent once, and never repeated: if the answer is lost,
-    the error says so.
+    FILE holds the lead as JSON; use - for standard input. The lead is sent once and never repeated: if the answer is
+    lost, the error says so.
     """
     lead = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
     try:

@@ -1,4 +1,4 @@
-"""`reconciler state`: the record is read, and what people know is recorded."""
+"""`reconciler state`: shows the record, and records what people know."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @click.argument("where", metavar="[ADDRESS|PATTERN]", default="")
 @format_option("json")
 def show(invocation: Invocation, where: str, form: str) -> None:
-    """Show the subscriptions in force, and those that may be."""
+    """Show the subscriptions that are, or may be, in force."""
     shown = shown_of(invocation.project, where)
     whole = where.count("/") == 2 and not has_wildcard(where)
     invocation.terminal.report(
@@ -46,7 +46,7 @@ def show(invocation: Invocation, where: str, form: str) -> None:
 @click.argument("where", metavar="[ADDRESS|PATTERN]", default="")
 @format_option("json")
 def history(invocation: Invocation, where: str, form: str) -> None:
-    """Show who did what when, oldest first."""
+    """Show the history of the record, oldest entry first."""
     events = history_of(invocation.project, where)
     rows = [(str(event.entry), event.at, who(event.by), ", ".join(event.subjects), event.what) for event in events]
     invocation.terminal.report(lambda: history_document(rows), lambda: events, form)
@@ -54,7 +54,10 @@ def history(invocation: Invocation, where: str, form: str) -> None:
 
 @command("verify", "reconciler state verify", "reconciler state verify --state backup.jsonl")
 def verify(invocation: Invocation) -> None:
-    """Check the chain of the record: exit 1 and the line where it breaks, or if there is no record."""
+    """Check the integrity of the record.
+
+    Exits with 1 if there is no record or if its chain is broken, and then names the line.
+    """
     known = verified_of(invocation.project)
     invocation.terminal.warn(*known.messages)
     torn = f", {counted(known.torn, 'byte')} of a torn write left out" if known.torn else ""
@@ -79,7 +82,7 @@ def import_(
 ) -> None:
     """Record subscriptions that were created by other means.
 
-    As config/ desires them now, or with --url and --code. What is recorded already is left out.
+    They are recorded as config/ desires them now, or with --url and --code. Recorded subscriptions are skipped.
     """
     say(invocation, Import(where, attempt, url, codes), consent)
 
@@ -100,10 +103,10 @@ def resolve(
     force: bool,
     consent: Consent,
 ) -> None:
-    """Settle unknown outcomes, once the operator has told you.
+    """Resolve unknown outcomes, once the operator has told you what exists.
 
-    After a wrong --not-created the next apply creates the subscription a second time: you can neither detect nor undo
-    that.
+    After a wrong --not-created, the next apply creates the subscription a second time, which you can neither detect nor
+    undo.
     """
     if created is None:
         raise click.UsageError("expected --created or --not-created")
@@ -125,8 +128,8 @@ def mv(invocation: Invocation, source: str, to: str, consent: Consent) -> None:
 def rebind(invocation: Invocation, target: str, consent: Consent) -> None:
     """Point a target at the service and account in the current settings.
 
-    You say that they are the ones it was bound to before: what is recorded at either is in force at both. Another
-    service needs a target of its own.
+    You declare that they are the same as those it was bound to before: what is recorded at either is in force at both.
+    Another service needs its own target.
     """
     say(invocation, Rebind(target), consent)
 
@@ -138,7 +141,7 @@ def observe(invocation: Invocation, file: str, consent: Consent) -> None:
     """Record notifications as evidence.
 
     FILE is what `listen --record` writes; use - for standard input. A notification at a URL with {attempt} proves that
-    attempt.
+    this attempt exists.
     """
     say(invocation, observed(invocation.project, file), consent)
 
@@ -152,9 +155,9 @@ _COMPLETE = "Does nothing exist at these services yet, and is no other record of
 )
 @consent_options
 def init(invocation: Invocation, complete: bool, consent: Consent) -> None:
-    """Begin the record, once for a project.
+    """Begin the record; run once per project.
 
-    Without --complete nothing is created until you have imported what exists and run `state complete`.
+    Without --complete, nothing is created until you have imported what exists and run `state complete`.
     """
     if has_terminal() and not complete and consent == Consent():
         complete = says_yes(_COMPLETE)
@@ -168,8 +171,8 @@ def init(invocation: Invocation, complete: bool, consent: Consent) -> None:
 def complete(invocation: Invocation, losses: tuple[str, ...], consent: Consent) -> None:
     """Declare the record complete, and allow creates.
 
-    You say that what exists at the services is recorded, no more and no less, and that no other record of them is in
-    use. It ends the losses that it shows.
+    You declare that the record has exactly what exists at the services, and that no other record of them is in use.
+    This ends the losses that it shows.
     """
     say(invocation, Complete(losses), consent)
 
@@ -177,7 +180,7 @@ def complete(invocation: Invocation, losses: tuple[str, ...], consent: Consent) 
 @command("accept-loss", "reconciler state accept-loss --yes")
 @consent_options
 def accept_loss(invocation: Invocation, consent: Consent) -> None:
-    """Continue with what is left of the record, if the rest is lost for good.
+    """Continue with the remaining record if the rest is permanently lost.
 
     Nothing is created until you have recorded what exists (`state import`, `state recover`) and run `state complete`.
     """
@@ -190,7 +193,7 @@ def accept_loss(invocation: Invocation, consent: Consent) -> None:
 def recover(invocation: Invocation, source: str, consent: Consent) -> None:
     """Merge facts that the record does not have.
 
-    From a recovery file, a backup, or a copy of the record that went its own way; use - for standard input.
+    The facts come from a recovery file, a backup, or a copy of the record that has diverged; use - for standard input.
     """
     say(invocation, recovered(invocation.project, source), consent)
 
@@ -202,8 +205,8 @@ def recover(invocation: Invocation, source: str, consent: Consent) -> None:
 def copy(invocation: Invocation, source: str, to: str, consent: Consent) -> None:
     """Move the record to another place.
 
-    The old place is closed and names the new one. Run again, it completes what was interrupted; to go back, copy the
-    other way.
+    The old place is closed and names the new one. If it was interrupted, run it again; to go back, copy in the other
+    direction.
     """
     copying = Copy(invocation.project, source, to)
     if is_agreed(invocation, copying.prepare(), consent):

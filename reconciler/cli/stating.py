@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from reconciler.record.statements import Statement
 
 _SHOWN = 20
-"""How many facts are shown when it is asked whether to append them: a merge may append thousands."""
+"""How many facts the question shows before they are appended; a merge may append thousands."""
 
 _OF_THE_RECORD = ("state recover", "state copy")
 """The commands whose SOURCE and TO are places, not addresses."""
 _NAMES = ("where", "address", "source", "to")
-"""The parameters that hold an address or a pattern, beside `-t`."""
+"""The parameters that hold an address or a pattern, in addition to `-t`."""
 
 
 class Consent(Struct, frozen=True):
-    """The consent given on the command line: to everything (`yes`), to one digest, or none (`dry_run`)."""
+    """The consent given on the command line: to everything (`yes`), to one digest, or to nothing (`dry_run`)."""
 
     yes: bool = False
     dry_run: bool = False
@@ -72,9 +72,10 @@ def say(invocation: Invocation, statement: Statement, consent: Consent) -> None:
 
 
 def is_agreed(invocation: Invocation, proposal: Proposal, consent: Consent) -> bool:
-    """Show what would be appended, and return True if it should be: not in a dry run, or if there is nothing to append.
+    """Show what would be appended; return True if it should be appended.
 
-    Asks at a terminal. Raises Refused if required consent is missing, or the digest is not the expected one.
+    Returns False in a dry run, or if there is nothing to append. Asks at a terminal. Raises Refused if a required
+    consent is missing, or if the digest is not the expected one.
     """
     terminal = invocation.terminal
     if consent.dry_run:
@@ -116,12 +117,12 @@ class Parsed(Struct, frozen=True):
 
     @property
     def patterns(self) -> list[str]:
-        """The addresses and patterns that the command names."""
+        """Return the addresses and patterns that the command names."""
         return [*(str(self.params[name]) for name in _NAMES if self.params.get(name)), *self.params.get("patterns", ())]
 
     @property
     def environments(self) -> set[str]:
-        """The environments in `patterns`, as written; empty for a command about the whole record."""
+        """Return the environments in `patterns`, as written; empty for a command about the whole record."""
         if self.name in _OF_THE_RECORD:
             return set()
         return {pattern.split("/")[1] if "/" in pattern else "" for pattern in self.patterns}
@@ -130,7 +131,7 @@ class Parsed(Struct, frozen=True):
 def parse(cli: click.Group, words: Sequence[str]) -> Parsed:
     """Parse a command line without running it.
 
-    Raises ClickException, also for a global option, and click's Exit for --help.
+    Raises ClickException for a usage error or a global option, and click's Exit for --help.
     """
     given, invocation, name = list(words), Invocation(), ""
     context = click.Context(cli, info_name="reconciler", obj=invocation)

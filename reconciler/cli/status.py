@@ -31,9 +31,10 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 @format_option("json", "markdown", "html")
 @detailed_exitcode_option
 def status(invocation: Invocation, patterns: tuple[str, ...], form: str, detailed_exitcode: bool) -> int:
-    """Show what is in force for each target, and what waits for a person.
+    """Show what is in force for each target, and what needs a person.
 
-    Proven: a notification was received within 30 days. Silent: not lately. Never seen: none was ever recorded.
+    Proven: a notification was received in the last 30 days. Silent: not in the last 30 days. Never seen: none is
+    recorded.
     """
     known = status_of(invocation.project, patterns)
     invocation.terminal.report(lambda: status_document(known), lambda: status_json(known), form)
@@ -41,7 +42,7 @@ def status(invocation: Invocation, patterns: tuple[str, ...], form: str, detaile
 
 
 def status_of(project: Project, patterns: tuple[str, ...], *, current: bool = False) -> ProjectStatus:
-    """Return the status of the selected targets, with the plan that is left for them. Raises ReconcilerError.
+    """Return the status of the selected targets, with their plan. Raises ReconcilerError.
 
     With `current`, raises Refused if the first gate is closed.
     """
@@ -65,9 +66,10 @@ def status_of(project: Project, patterns: tuple[str, ...], *, current: bool = Fa
 )
 @format_option("json", "markdown")
 def parity(invocation: Invocation, a: str, b: str, gate: bool, proven: bool, soak: str, form: str) -> int:
-    """Compare two targets, or each pair of two patterns that differ in one segment.
+    """Compare two targets, or two patterns of targets pair by pair.
 
-    Compares names, event codes, URLs as written before substitution, and what is in force; exits with 2 if they differ.
+    Compares names, event codes, URLs as written before substitution, and what is in force. Patterns differ in one
+    segment. Exits with 2 if the targets differ.
     """
     if soak and not proven:
         raise click.UsageError("--soak requires --proven")

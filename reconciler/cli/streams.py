@@ -1,4 +1,4 @@
-"""Opens, measures and discards the standard streams. Help needs this, so it loads only the standard library."""
+"""Opens, measures and discards the standard streams. Every help text needs it, so it uses only the standard library."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def open_streams() -> None:
-    """Open each closed standard stream: otherwise the next file opened, perhaps a record, would get its number."""
+    """Open each closed standard stream: otherwise the next opened file, perhaps a record, would get its number."""
     sys.stdin = sys.stdin or os.fdopen(os.open(os.devnull, os.O_RDONLY), "r")
     sys.stdout = sys.stdout or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     sys.stderr = sys.stderr or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
@@ -22,15 +22,15 @@ def open_streams() -> None:
 
 
 def columns(stream: TextIO) -> int:
-    """Return the width of a stream: COLUMNS, or its terminal's width; 80 if neither is known."""
+    """Return the width of a stream: COLUMNS, else the terminal's width, else 80."""
     with suppress(ValueError):
         if (given := int(os.environ.get("COLUMNS", ""))) > 0:
             return given
-    with suppress(ValueError, OSError):  # no terminal
+    with suppress(ValueError, OSError):  # not a terminal
         return os.get_terminal_size(stream.fileno()).columns or 80
     return 80
 
 
 def lead_nowhere(stream: TextIO) -> None:
-    """Discard what a stream still buffers: a second failure at the end would change the exit code."""
+    """Discard what a stream still buffers, as a second failure on exit would change the exit code."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

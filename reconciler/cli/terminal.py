@@ -1,8 +1,8 @@
-"""The streams of one run: results go to stdout, everything else to stderr.
+"""The streams of a run: results go to stdout, everything else to stderr.
 
-The exit code says what the command did, even if its streams fail: a command that only shows something has failed if
-stdout cannot be written; one that has changed something by then (`work_is_done`) warns. A reader that has left stdout,
-as `head` does, is no error. Text that cannot be written to stderr is dropped.
+The exit code shows what the command did, even if its streams fail. If stdout cannot be written, a command that only
+shows something has failed; a command that has already changed something (`work_is_done`) prints a warning. A reader
+that closes stdout early, as `head` does, is not an error. Text that cannot be written to stderr is dropped.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _CLEAR = "\r\x1b[2K"
 
 
 class Terminal:
-    """The streams, written according to `flags`. `words` are the global flags that commands to paste need.
+    """The streams, written according to `flags`. `words` are the global flags to add to commands to paste.
 
-    `has_live_line`: the cursor of stderr is in a progress line, which is redrawn.
+    `has_live_line` is true if stderr ends with a progress line, which is redrawn.
     """
 
     def __init__(self, flags: Mapping[str, Any], words: tuple[str, ...] = ()) -> None:
@@ -69,15 +69,15 @@ class Terminal:
                 self.show(document())
 
     def show(self, document: Document) -> None:
-        """Print a document to stdout as text. Raises ReconcilerError if that cannot be written."""
+        """Print a document to stdout as text. Raises ReconcilerError if stdout cannot be written."""
         self.print(text_of.render(document, self._layout(sys.stdout)))
 
     def print(self, text: str | bytes) -> None:
-        """Print text to stdout as it is, ended by a newline. Raises ReconcilerError if it cannot be written."""
+        """Print text to stdout unchanged, with a final newline. Raises ReconcilerError if stdout cannot be written."""
         data = text.encode(errors="backslashreplace") if isinstance(text, str) else text
         rest = memoryview(data if data.endswith(b"\n") else data + b"\n")
         try:
-            while rest:  # with PYTHONUNBUFFERED a write may take a part only
+            while rest:  # with PYTHONUNBUFFERED a write may be partial
                 rest = rest[sys.stdout.buffer.write(rest) :]
             sys.stdout.buffer.flush()
         except BrokenPipeError:
@@ -91,7 +91,7 @@ class Terminal:
             self.warn(replace(message, what=f"{message.what}; the command itself succeeded"))
 
     def print_foreign(self, body: bytes) -> None:
-        """Print text from the service: unchanged for a program, escaped for a terminal and for a runner's log."""
+        """Print text from the service: unchanged to a program, escaped to a terminal and in a runner's log."""
         if not (sys.stdout.isatty() or in_actions()):
             self.print(body)
             return
@@ -99,7 +99,7 @@ class Terminal:
         self.print("\n".join(harmless_line(line.replace("\t", "    ")) for line in lines))
 
     def work_is_done(self) -> None:
-        """From now on, warn instead of failing if a result cannot be printed: a second run would repeat the work."""
+        """Warn instead of failing if a result cannot be printed from now on, as a second run would repeat the work."""
         self._is_done = True
 
     def tell(self, document: Document) -> None:
@@ -134,7 +134,7 @@ class Terminal:
             self._write_err(line.replace("##[", r"##\u005b") + "\n")
 
     def _write_err(self, text: str) -> None:
-        """Write to stderr. A failure stops nothing: calls may be in flight."""
+        """Write to stderr. A failure is ignored, as calls may be in flight."""
         with suppress(OSError, ValueError):
             sys.stderr.write(f"{_CLEAR if self.has_live_line else ''}{text}")
             sys.stderr.flush()
@@ -144,7 +144,7 @@ class Terminal:
         return text_of.Layout(self.words, width, self.wants_colour(stream), self.is_verbose)
 
     def wants_colour(self, stream: TextIO) -> bool:
-        """True if a stream gets colour. --color decides, else NO_COLOR, else FORCE_COLOR, else if it is a terminal."""
+        """True if a stream gets colour: --color decides, else NO_COLOR, else FORCE_COLOR, else if it is a terminal."""
         choice = self.flags.get("color")
         if choice in ("always", "never"):
             return bool(choice == "always")
@@ -154,20 +154,20 @@ class Terminal:
 
 
 def _of_run(document: Document) -> Document:
-    """Return a document with the facts of this run added, for readers who see it elsewhere."""
+    """Return a document with the facts of this Actions run, for readers who see it elsewhere."""
     return replace(document, facts=(*document.facts, *run_facts()))
 
 
 def has_terminal() -> bool:
-    """True if there is a terminal to ask at."""
+    """True if there is a terminal for questions."""
     return sys.stdin.isatty()
 
 
 def says_yes(question: str) -> bool:
-    """Return True if the answer is `yes`; the end of the input counts as no."""
+    """True if the answer is `yes`; the end of the input counts as no."""
     try:
         click.echo(f"{question} Type 'yes' to continue: ", nl=False, err=True)
-    except OSError:  # the question cannot be seen
+    except OSError:  # the question was not shown
         return False
     return sys.stdin.readline().strip() == "yes"
 
@@ -187,7 +187,7 @@ def in_actions() -> bool:
 
 
 def run_facts() -> tuple[tuple[str, str], ...]:
-    """Return the known ones of commit, author, branch or pull request, and run of an Actions step."""
+    """Return the known facts of an Actions step: commit, author, branch or pull request, and run."""
     get = os.environ.get
     run = f"{get('GITHUB_SERVER_URL')}/{get('GITHUB_REPOSITORY')}/actions/runs/{get('GITHUB_RUN_ID')}"
     number, _, merge = get("GITHUB_REF_NAME", "").partition("/")
@@ -197,7 +197,7 @@ def run_facts() -> tuple[tuple[str, str], ...]:
 
 
 def mask(secrets: Iterable[str]) -> None:
-    """Tell the runner to mask secrets in the log. Raises Refused if that is impossible."""
+    """Tell the runner to mask secrets in the log. Raises Refused if it cannot."""
     if not in_actions():
         return
     lines = dict.fromkeys(line for secret in secrets for line in secret.splitlines() if line.strip())
