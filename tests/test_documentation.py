@@ -20,7 +20,7 @@ from reconciler.applying.events import Limits
 from reconciler.cli.main import cli
 from reconciler.desired import load
 from reconciler.record.fold import LATE_DELIVERY
-from reconciler.record.statement_rows import IN_FLIGHT_AFTER_LOSS
+from reconciler.record.gates import IN_FLIGHT_AFTER_LOSS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -25,7 +25,7 @@ from reconciler.operations.statements import CONFLICTS, too_many_conflicts
 from reconciler.record import chain
 from reconciler.record.chain import missing
 from reconciler.record.facts import Begun, Closed, Completed, LossOpened
-from reconciler.record.gates import Obstacle, obstacle_messages
+from reconciler.record.gates import Obstacle, obstacle_messages, use_place
 from reconciler.record.statement_rows import Proposal, digest_of
 
 if TYPE_CHECKING:
@@ -119,7 +119,9 @@ class Copy:
                 if there is not None:
                     self._to.catch_up(there)
                 place = there.record.closed_to if there and there.record.closed_to else self._to.place
-                use = step(f"set `state: {place}` in config/, for every clone and CI")
+                self._from.note_closed(source)
+                named_by = self._project.named_by if self._project.journal.place != self._to.place else ""
+                use = step(f"{use_place(place, named_by)}; likewise in every clone and CI")
                 return Message("copied", f"the record {source.record.id} continues here", place, (use,))
             if taken.at_to and self._loss(there) is None:
                 self._to.store.prepare()
@@ -195,10 +197,11 @@ class Copy:
     def _refuse_in_use(self, source: Reading, there: Reading, loss: Loss | None, *, is_closed: bool) -> None:
         """Raise Refused if TO holds anything but a closed record or an unfinished state of this copy."""
         if there.record.id != source.record.id or (loss is None and not there.record.closed_to):
-            merge = step("add what is recorded here to it", "reconciler", "state", "recover", self._again[-2])
-            other = step("or copy to an empty place", *self._again[:-1], "PLACE")
-            what = f"it already holds a record, {there.record.id}"
-            raise Refused(Message("place-in-use", what, self._to.place, (merge, other)))
+            other = step("copy to an empty place", *self._again[:-1], "PLACE")
+            merge = step("or add what is recorded here to it", "reconciler", "state", "recover", self._again[-2])
+            is_same = there.record.id == source.record.id  # merged with another, two projects would become one
+            what = f"it already holds {'this' if is_same else 'another'} record, {there.record.id}"
+            raise Refused(Message("place-in-use", what, self._to.place, (other, merge) if is_same else (other,)))
         is_lacking = loss is not None and not _CUT_SHORT.isdisjoint(there.standing.obstacles)
         if (is_lacking and is_closed) or not all(map(source.record.contains, there.standing.missing)):
             raise Refused(*obstacle_messages(there.record, there.standing))

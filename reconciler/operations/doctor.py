@@ -134,7 +134,7 @@ def _record(project: Project, *, write: bool) -> Iterator[Finding]:
     record = reading.record
     what = f"{counted(record.entries, 'entry', 'entries')}, record {record.id}"
     yield _finding(Health.OK, "record", what, journal.place)
-    for message in obstacle_messages(record, reading.standing, journal.expected):
+    for message in obstacle_messages(record, reading.standing, journal.expected, project.now()):
         yield Finding("record", Health.FAILED, message)
     for message in unrecovered(project, reading):
         yield Finding("record", Health.WARNING, message)

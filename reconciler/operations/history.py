@@ -67,7 +67,7 @@ def show(project: Project, where: str = "") -> Shown:
         for attempt in sorted(reading.record.attempts.values(), key=lambda attempt: (attempt.address, attempt.since))
         if _is_selected(where, attempt.address) and (is_whole or attempt.status is not Status.GONE)
     )
-    messages = obstacle_messages(reading.record, reading.standing, project.journal.expected)
+    messages = obstacle_messages(reading.record, reading.standing, project.journal.expected, project.now())
     return Shown(attempts, reading.record.open_losses, messages)
 
 
@@ -112,7 +112,7 @@ def history(project: Project, where: str = "") -> list[Event]:
 def verify(project: Project) -> Verified:
     """Check the chain and return the record. Raises RecordDamaged, which names the line, and RecordMissing."""
     reading = project.journal.read()
-    messages = obstacle_messages(reading.record, reading.standing, project.journal.expected)
+    messages = obstacle_messages(reading.record, reading.standing, project.journal.expected, project.now())
     record = reading.record
     return Verified(project.journal.place, record.id, record.entries, record.head, reading.torn, messages)
 

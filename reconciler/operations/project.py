@@ -68,6 +68,13 @@ class Project:
         """Return the place of the record: from a flag or variable, else from `config/`, else a file."""
         return self.flags.state or self.desired.state or _DEFAULT_STATE
 
+    @property
+    def named_by(self) -> str:
+        """The setting that names the record's place in spite of `config/`, "" if there is none."""
+        if self.flags.state == self.sources.get(variable := "RECONCILER_STATE"):
+            return f"`{variable}` in {self.sources.source(variable)}" if self.flags.state else ""
+        return "`--state`"
+
     @cached_property
     def journal(self) -> Journal:
         """Return the journal of the project's record. Raises SettingsError."""
@@ -78,8 +85,9 @@ class Project:
 
         Raises SettingsError.
         """
-        store = self._open(place)
-        return Journal(store, self.notes, self.desired.services, expected, begins_here=not self.in_ci)
+        named_by = self.named_by if place == self.flags.state else ""
+        services, is_person = self.desired.services, not self.in_ci
+        return Journal(self._open(place), self.notes, services, expected, named_by=named_by, begins_here=is_person)
 
     def target(self, name: str) -> Target:
         """Return the declared target with that name. Raises SelectionError."""

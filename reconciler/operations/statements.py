@@ -130,7 +130,7 @@ def _case(project: Project, statement: Statement, reading: Reading | None) -> Ca
     journal = project.journal
     record = reading.record if reading else None
     return Case(
-        standing=reading.standing if reading else Standing(journal.place),
+        standing=reading.standing if reading else Standing(journal.place, named_by=journal.named_by),
         desired=project.desired,
         now=project.now(),
         new_id=project.new_id,

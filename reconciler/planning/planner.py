@@ -56,7 +56,7 @@ def plan(
     """
     selected = _selected(desired, record, selection, allow_empty=allow_empty)
     differing, undeclared = _differing(desired, record)
-    gates = obstacle_messages(record, standing, desired.record) if standing.obstacles else ()
+    gates = obstacle_messages(record, standing, desired.record, now) if standing.obstacles else ()
     strange = {name: foreign(target, record, (accounts or {}).get(name)) for name, target in desired.targets.items()}
     routes = Routes(desired, record)
     there = [desired.subscriptions[address] for address in differing if address in desired.subscriptions]

@@ -178,12 +178,8 @@ def other_service(target: Target, recorded: str) -> Message:
     what = f"{what}; nothing is created there"
     if is_sandbox(recorded) != is_sandbox(target.base_url):
         which = "" if is_sandbox(recorded) else "not "
-        return Message(
-            "other-service",
-            what,
-            target.name,
-            (step(f"this record does {which}belong to a sandbox: use another place, with --state"),),
-        )
+        other = step(f"this record does {which}belong to a sandbox: use another place, with --state")
+        return Message("other-service", what, target.name, (other,))
     check = step(f"check `base_url` in config/ and {target.name.variable_prefix}BASE_URL")
     return Message("other-service", what, target.name, (check, _rebind(target, "service")))
 

@@ -8,6 +8,7 @@ and about an address, are in `planning`.
 
 from __future__ import annotations
 
+from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -20,18 +21,23 @@ from reconciler.values import stamp
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from reconciler.model.record import Attempt, Record
+    from reconciler.model.record import Attempt, Loss, Record
     from reconciler.record.facts import Rebound, What
 
 
-class Note(Struct, frozen=True, forbid_unknown_fields=True):
-    """A machine's memory of a record: its id, its services, its place, its number of entries, and its head."""
+IN_FLIGHT_AFTER_LOSS = 60 + 300 + 15
+"""Seconds for which a call from before an accepted loss may be in flight: send window, largest timeout, margin."""
+
+
+class Note(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A machine's memory of a record: its id, its services, its place, its number of entries, its head."""
 
     record: str
     services: tuple[str, ...]
     place: str
     entries: int
     head: str
+    closed: bool = False
 
 
 class Obstacle(StrEnum):
@@ -49,13 +55,15 @@ class Standing(Struct, frozen=True):
     """The result of comparing a record with the remembered heads.
 
     `missing` are the remembered heads that the record lacks, sorted; they include the head in the second place.
-    `elsewhere` are the other places at which this machine saw some of them.
+    `elsewhere` are the other places at which this machine saw some of them. `named_by` is the setting that names the
+    place in spite of `config/`, "" if there is none.
     """
 
     place: str
     obstacles: tuple[Obstacle, ...] = ()
     missing: tuple[str, ...] = ()
     elsewhere: tuple[str, ...] = ()
+    named_by: str = ""
 
     @property
     def first_gate_open(self) -> bool:
@@ -87,8 +95,13 @@ def stand(
         Obstacle.SECOND_MISSING: second == "",
         Obstacle.LOSS_OPEN: bool(record.open_losses),
     }
-    elsewhere = tuple(sorted({note.place for note in notes if note.head in missing} - {place}))
-    return Standing(place, tuple(obstacle for obstacle, stands in obstacles.items() if stands), missing, elsewhere)
+    seen = {note.place for note in usable(notes) if note.head in missing} if missing else set()
+    return Standing(
+        place,
+        tuple(obstacle for obstacle, stands in obstacles.items() if stands),
+        missing,
+        tuple(sorted(seen - {place})),
+    )
 
 
 def concerning(notes: Iterable[Note], record: str, services: Iterable[str], place: str) -> tuple[Note, ...]:
@@ -137,10 +150,28 @@ def _same_services(rebounds: Iterable[Rebound], urls: Mapping[str, set[str]]) ->
     return {key: min(united) for key, united in classes.items()}
 
 
+def use_place(place: str, named_by: str = "") -> str:
+    """Return how to use the record at another place; `named_by` is as in `Standing`."""
+    if named_by:
+        return f"{named_by} overrides `state:` in config/; change it to {place}, or remove it"
+    return f"set `state: {place}` in config/"
+
+
+def usable(notes: Iterable[Note]) -> list[Note]:
+    """Return the notes without those of closed records, unless there are no others."""
+    every = list(notes)
+    return [note for note in every if not note.closed] or every
+
+
+def head_branch(place: str) -> str:
+    """Return the name of the branch with the head of a record on a git branch."""
+    return f"{place.rpartition('#')[2]}-head"
+
+
 LOST_FOR_GOOD = Step("if it is lost for good, run", ("reconciler", "state", "accept-loss"))
 
 
-def obstacle_messages(record: Record, standing: Standing, expected: str = "") -> tuple[Message, ...]:
+def obstacle_messages(record: Record, standing: Standing, expected: str = "", now: float = 0.0) -> tuple[Message, ...]:
     """Return a message for each obstacle of a record; `expected` is the id that `record:` in `config/` names.
 
     While the first gate is closed, the messages name only statements that can open it, as all others would be refused.
@@ -149,10 +180,10 @@ def obstacle_messages(record: Record, standing: Standing, expected: str = "") ->
     closed = Obstacle.CLOSED in standing.obstacles
     said = (Obstacle.OTHER_RECORD, Obstacle.CLOSED) if closed else tuple(Obstacle)
     obstacles = [each for each in standing.obstacles if each in said and each is not Obstacle.LOSS_OPEN]
-    return tuple(_message(obstacle, record, standing, expected) for obstacle in obstacles or standing.obstacles)
+    return tuple(_message(obstacle, record, standing, expected, now) for obstacle in obstacles or standing.obstacles)
 
 
-def _message(obstacle: Obstacle, record: Record, standing: Standing, expected: str) -> Message:
+def _message(obstacle: Obstacle, record: Record, standing: Standing, expected: str, now: float) -> Message:
     steps: tuple[Step, ...]
     count = len(standing.missing)
     copy = ("reconciler", "state", "copy")
@@ -165,7 +196,7 @@ def _message(obstacle: Obstacle, record: Record, standing: Standing, expected: s
         case Obstacle.CLOSED:
             what = f"the record continues at {record.closed_to}"
             steps = (
-                step(f"use that place: set `state: {record.closed_to}` in config/"),
+                step(f"use that place: {use_place(record.closed_to, standing.named_by)}"),
                 step("if its copy was interrupted, run", *copy, standing.place, record.closed_to),
                 step("if the record there is lost for good, run", "reconciler", "state", "accept-loss"),
             )
@@ -174,24 +205,27 @@ def _message(obstacle: Obstacle, record: Record, standing: Standing, expected: s
             steps = (
                 step("for a record that several machines use, set a git branch or another shared place as `state:`"),
                 step("in a container, keep the data directory: XDG_DATA_HOME must last"),
-                step("to continue with this copy, run", "reconciler", "state", "accept-loss"),
+                step("if no other machine applies with it any more, run", "reconciler", "state", "accept-loss"),
             )
         case Obstacle.HEADS_MISSING:
             noun = "head that was seen before is" if count == 1 else "heads that were seen before are"
             what = f"{count} {noun} missing: the record is an older version, or another record"
             recover = ("reconciler", "state", "recover", "FILE")
-            in_use = (step(f"if the record is in use at {other}, set `state: {other}`") for other in standing.elsewhere)
+            uses = ((seen, use_place(seen, standing.named_by)) for seen in standing.elsewhere)
+            in_use = (step(f"if the record is in use at {seen}: {use}") for seen, use in uses)
             merge = step("restore the record, or merge a copy or a backup with", *recover)
             steps = (*copies, *in_use, merge, LOST_FOR_GOOD)
         case Obstacle.SECOND_MISSING:
-            what = "the branch with the head of the record (BRANCH-head) is missing"
-            steps = (step("restore it"), LOST_FOR_GOOD)
+            branch = head_branch(standing.place)
+            what = f"the branch {branch} with the head of the record is missing"
+            push = ("git", "push", "origin", f"refs/remotes/origin/{branch}:refs/heads/{branch}")
+            steps = (step("restore it: in a clone that still has it, run", *push), LOST_FOR_GOOD)
         case Obstacle.LOSS_OPEN:
             causes = ", ".join(f"{loss.id} ({loss.cause}, since {loss.at})" for loss in record.open_losses)
             what = f"the record may be incomplete; nothing is created while a loss is open: {causes}"
             steps = copies or (
                 step("record what exists, with", "reconciler", "state", "import", "ADDRESS"),
-                step("when nothing is missing, run", "reconciler", "state", "complete", *loss_options(record)),
+                complete_step("when nothing is missing", record.open_losses, now),
             )
     return Message(obstacle.value, what, standing.place, steps)
 
@@ -216,6 +250,18 @@ def removal_command(verb: str, attempt: Attempt, codes: Collection[str]) -> tupl
     return "reconciler", "removal", verb, attempt.address, "--attempt", attempt.id, *options
 
 
-def loss_options(record: Record) -> tuple[str, ...]:
-    """Return the options that name the open losses, so that a command pasted late cannot end a later loss."""
-    return tuple(word for loss in record.open_losses for word in ("--loss", loss.id))
+def in_flight_until(loss: Loss) -> float:
+    """Return until when a call from before a loss may be in flight; 0 if the loss is no accepted one."""
+    return datetime.fromisoformat(loss.at).timestamp() + IN_FLIGHT_AFTER_LOSS if loss.cause == "accepted" else 0.0
+
+
+def complete_step(when: str, losses: Iterable[Loss], now: float = 0.0) -> Step:
+    """Return the step that ends losses, with the earliest time if that is after `now`.
+
+    It names them: a command pasted late must not end a later loss.
+    """
+    losses = tuple(losses)
+    until = max(map(in_flight_until, losses), default=0.0)
+    after = f", after {stamp(until)}" if until > now else ""
+    options = (word for loss in losses for word in ("--loss", loss.id))
+    return step(f"{when}{after}, run", "reconciler", "state", "complete", *options)

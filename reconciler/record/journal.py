@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.errors import Message, RecordClosed, RecordMissing, Step
 from reconciler.record import chain
 from reconciler.record.fold import fold
-from reconciler.record.gates import Note, Obstacle, Standing, concerning, stand
+from reconciler.record.gates import Note, Obstacle, Standing, concerning, stand, usable, use_place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,8 +44,8 @@ class Journal:
     """A place with the record in it.
 
     `services` are the keys of the services that `config/` declares: notes about any record of them concern this one.
-    `expected` is the id that `record:` names, "" to skip that check. `begins_here` is true if a person may begin a
-    record here; it is false in CI, where nobody can know what exists.
+    `expected` is the id that `record:` names, "" to skip that check. `named_by` is as in `Standing`.
+    `begins_here` is true if a person may begin a record here; it is false in CI, where nobody can know what exists.
     """
 
     def __init__(
@@ -54,12 +55,14 @@ class Journal:
         services: frozenset[str],
         expected: str = "",
         *,
+        named_by: str = "",
         begins_here: bool = True,
     ) -> None:
         self.store = store
         self.place = store.place
         self.notes = notes
         self.expected = expected
+        self.named_by = named_by
         self._services = services
         self._begins_here = begins_here
 
@@ -93,7 +96,7 @@ class Journal:
         Raises RecordClosed, HeadMoved and StoreUnavailable. The store's second place is updated only if the first gate
         is open.
         """
-        refuse_closed(reading.record, self.place)
+        refuse_closed(reading.record, self.place, self.named_by)
         notes = self.notes.all()
         data, new = chain.link(reading.record.head, len(reading.lines), facts)
         second = new[-1].hash if reading.standing.first_gate_open else None
@@ -125,7 +128,7 @@ class Journal:
         Once this returns, the place holds the lines, and its second place and this machine's note name the last one, so
         their calls may be sent. Raises RecordClosed, HeadMoved, and StoreUnavailable, also if the head cannot be noted.
         """
-        refuse_closed(reading.record, self.place)
+        refuse_closed(reading.record, self.place, self.named_by)
         data, lines = new
         last = lines[-1].hash
         advances = reading.standing.first_gate_open
@@ -134,6 +137,11 @@ class Journal:
             entries = seq + len(lines) - 1
             note_of_last = self._note_of(reading.record, entries, last)
             self.notes.write(note_of_last, lambda former: former.entries < entries)
+
+    def note_closed(self, reading: Reading) -> None:
+        """Remember that the record is closed. The one that it continues in must contain its head."""
+        if Obstacle.NOT_FROM_HERE not in reading.standing.obstacles:
+            self.notes.write(self._note_of(reading.record, reading.record.entries, reading.record.head))
 
     def catch_up(self, reading: Reading) -> None:
         """Update the second place to the head that was read if an interrupted append left it behind."""
@@ -147,6 +155,7 @@ class Journal:
         known = concerning(notes, record.id, self._services | record.bound_services, self.place)
         is_file = self.store.path is not None
         standing = stand(record, known, self.place, is_file=is_file, second=second, expected=self.expected)
+        standing = replace(standing, named_by=self.named_by)
         return Reading(record, lines, standing, second, torn)
 
     def _note(self, reading: Reading, notes: Sequence[Note]) -> None:
@@ -162,7 +171,7 @@ class Journal:
 
     def _note_of(self, record: Record, entries: int, head: str) -> Note:
         services = tuple(sorted(self._services | record.bound_services))
-        return Note(record.id, services, self.place, entries, head)
+        return Note(record.id, services, self.place, entries, head, bool(record.closed_to))
 
     def _missing(self) -> Message:
         notes = self.remembered(self.expected)
@@ -170,10 +179,8 @@ class Journal:
             lost = Step(
                 "restore it from a backup, or, if it is lost for good, run", ("reconciler", "state", "accept-loss")
             )
-            others = sorted({note.place for note in notes} - {self.place})
-            known = (
-                Step(f"use the record that this machine knows: set `state: {other}` in config/") for other in others
-            )
+            others = sorted({note.place for note in usable(notes)} - {self.place})
+            known = (Step(f"use the record that this machine knows: {use_place(at, self.named_by)}") for at in others)
             return Message("record-lost", "the record is missing", self.place, (*known, lost))
         if self._begins_here:
             steps = (Step("to begin the record of this project, run", ("reconciler", "state", "init")),)
@@ -182,8 +189,8 @@ class Journal:
         return Message("record-missing", "there is no record yet", self.place, steps)
 
 
-def refuse_closed(record: Record, place: str) -> None:
+def refuse_closed(record: Record, place: str, named_by: str = "") -> None:
     """Raise RecordClosed if the record continues at another place, as nothing may be appended to it here."""
     if record.closed_to:
-        step = Step("use that place: set it as `state:` in config/")
+        step = Step(f"use that place: {use_place(record.closed_to, named_by)}")
         raise RecordClosed(Message("record-closed", f"the record continues at {record.closed_to}", place, (step,)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +11,22 @@ from msgspec.json import encode
 from msgspec.structs import replace
 
 from reconciler.errors import Message, Refused, step
+from reconciler.model.record import Loss
 from reconciler.model.url import has_attempt, normal_url, service_key
-from reconciler.record import statements
+from reconciler.record import gates, statements
 from reconciler.record.attempt_rows import move, removal, resolve, set_secret, unresolved
 from reconciler.record.chain import missing
 from reconciler.record.descriptions import describe, subjects
 from reconciler.record.facts import Begun, Completed, LossOpened, Rebound, SecretSet
 from reconciler.record.fold import fold
-from reconciler.record.gates import LOST_FOR_GOOD, Obstacle, loss_options, obstacle_messages
+from reconciler.record.gates import (
+    LOST_FOR_GOOD,
+    Obstacle,
+    complete_step,
+    in_flight_until,
+    obstacle_messages,
+    use_place,
+)
 from reconciler.record.import_row import import_
 from reconciler.record.statements import UNGATED, Draft
 from reconciler.values import stamp
@@ -27,14 +34,9 @@ from reconciler.values import stamp
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from reconciler.errors import Step
-    from reconciler.model.record import Loss, Record
+    from reconciler.model.record import Record
     from reconciler.record.facts import AnyFact
     from reconciler.record.statements import Case, Statement
-
-
-IN_FLIGHT_AFTER_LOSS = 60 + 300 + 15
-"""How long a call from before an accepted loss may be in flight, in seconds: send window, longest timeout, margin."""
 
 
 def draft(statement: Statement, case: Case) -> Draft:
@@ -53,34 +55,27 @@ def _begin(statement: statements.Begin, case: Case) -> Draft:
     if case.record is not None:
         what = f"there is a record already, {case.record.id}"
         see = step("to see it, run", "reconciler", "state", "show")
-        end = step(
-            "when nothing is missing from it, run", "reconciler", "state", "complete", *loss_options(case.record)
-        )
+        end = complete_step("when nothing is missing from it", case.record.open_losses, case.now)
         raise Refused(Message("record-exists", what, place, (see, *([end] if case.record.open_losses else []))))
     known = []
+    back = (step(f"correct the place ({place}), or restore the record there"), LOST_FOR_GOOD)
     if case.expected:
-        known.append(Message("record-named", f"config/ names the record {case.expected}", "record", _ways_back(place)))
-    for note in case.notes:
+        known.append(Message("record-named", f"config/ names the record {case.expected}", "record", back))
+    for note in gates.usable(case.notes):
         what = f"this machine knows a record of this project: {note.record}, {note.entries} entries"
-        known.append(Message("record-known", what, note.place, _ways_back(note.place)))
+        use = step(f"use it: {use_place(note.place, case.standing.named_by)}")
+        known.append(Message("record-known", what, note.place, back if note.place == place else (use, LOST_FOR_GOOD)))
     if case.second:
-        what = "the branch with the head of a record (BRANCH-head) exists, so a record was here"
-        known.append(Message("record-known", what, place, _ways_back(place)))
+        what = f"the branch {gates.head_branch(place)} with the head of a record exists, so a record was here"
+        known.append(Message("record-known", what, place, back))
     if known:
         raise Refused(*known)
-    loss = case.new_id()
-    facts: list[AnyFact] = [
-        Begun(at=case.at, record=case.new_id()),
-        LossOpened(at=case.at, loss=loss, cause="begun"),
-    ]
+    opened = LossOpened(at=case.at, loss=case.new_id(), cause="begun")
+    facts: list[AnyFact] = [Begun(at=case.at, record=case.new_id()), opened]
     if statement.complete:
-        facts.append(Completed(at=case.at, losses=(loss,)))
+        facts.append(Completed(at=case.at, losses=(opened.loss,)))
         return Draft(tuple(facts), (_said_by_complete(place),), weakens=True)
-    return Draft(tuple(facts), (_until_complete(case, loss),))
-
-
-def _ways_back(place: str) -> tuple[Step, ...]:
-    return (step(f"use it: set `state: {place}`, or restore it there"), LOST_FOR_GOOD)
+    return Draft(tuple(facts), (_until_complete(case, opened),))
 
 
 def _accept_loss(case: Case) -> Draft:
@@ -89,13 +84,8 @@ def _accept_loss(case: Case) -> Draft:
         raise Refused(*obstacle_messages(record, standing, case.expected)[:1])
     if case.continues and record is not None:
         what = f"the record continues at {record.closed_to}, where it is neither lost nor closed"
-        steps = (
-            step(f"use that place: set `state: {record.closed_to}` in config/"),
-            step(
-                "or, if its copy was interrupted, run", "reconciler", "state", "copy", standing.place, record.closed_to
-            ),
-        )
-        raise Refused(Message("record-continues", what, standing.place, steps))
+        (closed,) = obstacle_messages(record, standing)
+        raise Refused(Message("record-continues", what, standing.place, closed.steps[:-1]))
     facts: list[AnyFact] = []
     heads = standing.missing
     if record is None:
@@ -106,26 +96,18 @@ def _accept_loss(case: Case) -> Draft:
         here = [note.record for note in case.notes if note.place == standing.place]
         ids = [case.expected, *here, *(note.record for note in case.notes)]
         facts.append(Begun(at=case.at, record=next(filter(None, ids), "") or case.new_id()))
-    elif not set(standing.obstacles) - {Obstacle.LOSS_OPEN} and _just_accepted(record, case.now):
-        return Draft()
-    loss = case.new_id()
-    facts.append(LossOpened(at=case.at, loss=loss, cause="accepted", heads=heads))
-    return Draft(tuple(facts), (_until_complete(case, loss),), weakens=True)
+    elif standing.first_gate_open and any(case.now < in_flight_until(loss) for loss in record.open_losses):
+        return Draft()  # just accepted
+    opened = LossOpened(at=case.at, loss=case.new_id(), cause="accepted", heads=heads)
+    return Draft((*facts, opened), (_until_complete(case, opened),), weakens=True)
 
 
-def _just_accepted(record: Record, now: float) -> bool:
-    return any(loss.cause == "accepted" and now < _in_flight_until(loss) for loss in record.open_losses)
-
-
-def _in_flight_until(loss: Loss) -> float:
-    return datetime.fromisoformat(loss.at).timestamp() + IN_FLIGHT_AFTER_LOSS
-
-
-def _until_complete(case: Case, loss: str) -> Message:
+def _until_complete(case: Case, opened: LossOpened) -> Message:
+    loss = Loss(opened.loss, opened.cause, opened.at, opened.by)
     steps = (
         step("record what exists, with", "reconciler", "state", "import", "ADDRESS"),
         step("add what another copy of the record has", "reconciler", "state", "recover", "FILE"),
-        step("when nothing is missing, run", "reconciler", "state", "complete", "--loss", loss),
+        complete_step("when nothing is missing", (loss,), case.now),
     )
     return Message("until-complete", "nothing is created until what exists is recorded", case.standing.place, steps)
 
@@ -158,12 +140,13 @@ def _not_ended_by_complete(loss: Loss, case: Case, record: Record) -> Message | 
             steps.append(step("to end the other losses only, run", "reconciler", "state", "complete", *others))
         what = f"loss {loss.id} was opened by a copy; finishing the copy ends it"
         return Message("loss-of-copy", what, case.standing.place, tuple(steps))
-    until = _in_flight_until(loss)
-    if loss.cause != "accepted" or case.now >= until:
+    until = in_flight_until(loss)
+    if case.now >= until:
         return None
     what = f"a call that was sent before loss {loss.id} may be in flight until {stamp(until)}"
-    again = step(f"after {stamp(until)}, run", "reconciler", "state", "complete", "--loss", loss.id)
-    return Message("loss-too-recent", what, case.standing.place, (again,))
+    return Message(
+        "loss-too-recent", what, case.standing.place, (complete_step("if nothing is missing", (loss,), case.now),)
+    )
 
 
 def _not_recorded(case: Case, record: Record) -> list[Message]:
@@ -218,17 +201,12 @@ def _recover(statement: statements.Recover, case: Case, record: Record) -> Draft
         raise Refused(Message("record-closed", what, case.standing.place, (use,)))
     theirs = fold(statement.lines)
     given_up = step("or, if it was abandoned for another copy, run", "reconciler", "state", "accept-loss")
-    refusals = [
-        Message(
-            "copy-unfinished",
-            f"loss {loss.id} in that record comes from an unfinished copy",
-            statement.source,
-            (finish, given_up),
-        )
-        for loss in theirs.open_losses
-        if loss.cause == "copy" and loss.id not in record.losses
-        for finish in (step("finish that copy first", "reconciler", "state", "copy", loss.of, statement.source),)
-    ]
+    refusals = []
+    for loss in theirs.open_losses:
+        if loss.cause == "copy" and loss.id not in record.losses:
+            what = f"loss {loss.id} in that record comes from an unfinished copy"
+            finish = step("finish that copy first", "reconciler", "state", "copy", loss.of, statement.source)
+            refusals.append(Message("copy-unfinished", what, statement.source, (finish, given_up)))
     for target, urls in theirs.base_urls.items():
         declared = [each.base_url for name, each in case.desired.targets.items() if name == target]
         ours = record.base_urls.get(target) or declared
@@ -252,8 +230,8 @@ def _recover(statement: statements.Recover, case: Case, record: Record) -> Draft
     if not (losses and losses <= ended):
         return Draft(tuple(facts))
     # The other record may still be in use, so its `complete` does not count here: this record gets a loss of its own.
-    loss = LossOpened(at=case.at, loss=case.new_id(), cause="accepted")
-    return Draft((*facts, loss), (_until_complete(case, loss.loss),))
+    opened = LossOpened(at=case.at, loss=case.new_id(), cause="accepted")
+    return Draft((*facts, opened), (_until_complete(case, opened),))
 
 
 _ROWS: Mapping[type[Statement], Callable[[Any, Case, Record], Draft]] = {

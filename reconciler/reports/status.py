@@ -220,10 +220,20 @@ def _letter_to(target: Removals) -> Iterator[Block]:
         yield Paragraph("The next apply records that these stay.", Tone.FAINT)
     if target.awaiting:
         since = min(awaiting.since for awaiting in target.awaiting)
-        yield Letter(f"{Purpose.DELETE} (requested {since})", letter_to_delete(target))
-        commands = tuple(removal_command("confirm", awaiting.attempt, awaiting.codes) for awaiting in target.awaiting)
-        yield Commands((Todo("Once the operator has removed them, run", commands),))
+        yield Letter(f"{Purpose.DELETE} (first requested {since})", letter_to_delete(target))
+        yield Commands((Todo("Once the operator has removed them, run", _confirmations(target)),))
     yield from letters_by_target(target.unknown, Purpose.ASK)
+
+
+def _confirmations(target: Removals) -> tuple[tuple[str, ...], ...]:
+    """Return one command for all whole removals of a target, as each asks, and one for each set of codes."""
+    found: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+    for awaiting in target.awaiting:
+        command = removal_command("confirm", awaiting.attempt, awaiting.codes)
+        found.setdefault(command[6:], []).append(command)
+    attempts = {codes: [word for words in commands for word in words[4:6]] for codes, commands in found.items()}
+    where = {codes: words[0][3] if len(words) == 1 else f"{target.target}/*" for codes, words in found.items()}
+    return tuple(("reconciler", "removal", "confirm", where[codes], *attempts[codes], *codes) for codes in found)
 
 
 def parity_document(pairs: Pairs) -> doc.Document:

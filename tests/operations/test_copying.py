@@ -13,7 +13,8 @@ from support.records import time_of
 from reconciler.errors import Message, RecordClosed, RecordMissing, Refused, StoreUnavailable, step
 from reconciler.operations.copying import Copy, _at
 from reconciler.operations.project import Flags
-from reconciler.record.facts import Closed, LossOpened
+from reconciler.record.chain import link
+from reconciler.record.facts import Begun, Closed, LossOpened
 from reconciler.record.gates import Note
 from reconciler.record.statements import AcceptLoss, Complete
 
@@ -75,6 +76,14 @@ def test_moves_the_record(has_second: bool) -> None:
     assert project.stores[B].second == (record.head if has_second else None)
     with pytest.raises(RecordClosed):
         project.add(*created("b", OFFERS))
+
+
+def test_machine_that_copied_knows_that_the_old_place_is_closed() -> None:
+    """It is not suggested where the record is looked for, and the setting that names it is what must change."""
+    project = project_to_copy()
+    done = Copy(project, A, B).carry_out()
+    assert {note.place: note.closed for note in project.notes.all()} == {A: True, B: False}
+    assert [step.text.partition(" overrides")[0] for step in done.steps] == ["`--state`"]
 
 
 @pytest.mark.parametrize("done", [False, True])
@@ -151,10 +160,14 @@ def test_prepare_names_the_steps_left() -> None:
 
 
 def test_place_in_use_is_refused() -> None:
-    """A record that is open at TO, or another one that was closed, is not taken."""
+    """A record that is open at TO, or another one, is not taken; nothing advises to merge it with that of a project."""
     project = project_to_copy()
     project.stores[B].data = record_of()
     assert refusal(project) == ["place-in-use"]
+    project.stores[B].data = link(None, 0, [Begun(at=time_of(NOW), record="0" * 32)])[0]
+    with pytest.raises(Refused) as caught:
+        Copy(project, A, B).carry_out()
+    assert ["reconciler state copy memory:a PLACE"] == commands_in(caught.value.messages)
     assert refusal(project, A, A) == ["copy-to-itself"]
 
 

@@ -19,7 +19,7 @@ from reconciler.operations.recovery_file import recovered, save, unrecovered
 from reconciler.operations.statements import prepare
 from reconciler.record.chain import parse
 from reconciler.record.facts import Begun, Closed, Completed, LossOpened, RemovalRequested, Renamed
-from reconciler.record.statement_rows import IN_FLIGHT_AFTER_LOSS
+from reconciler.record.gates import IN_FLIGHT_AFTER_LOSS
 from reconciler.record.statements import CancelRemoval, Complete, Recover
 
 if TYPE_CHECKING:

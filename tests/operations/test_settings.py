@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from reconciler.errors import SettingsError
-from reconciler.operations.project import Project
+from reconciler.operations.project import Flags, Project
 from reconciler.operations.settings import SECRETS_DIR, Sources, hide_secrets
 
 if TYPE_CHECKING:
@@ -27,6 +27,16 @@ def everywhere(tmp_path: Path) -> dict[str, str]:
     (tmp_path / "secrets" / NAME).write_text("of the directory\n")
     (tmp_path / ".env").write_text(f"{NAME}='of .env'\nRECONCILER_ELSE=1\n")
     return {NAME: "of the environment", SECRETS_DIR: "secrets"}
+
+
+def test_setting_that_overrides_the_place_in_config_is_named(tmp_path: Path) -> None:
+    """A variable with its source, else the flag; none if `state:` in config/ names the place."""
+    (tmp_path / ".env").write_text("RECONCILER_STATE=old.jsonl\n")
+    dotenv, environ = Sources({}, tmp_path), Sources({"RECONCILER_STATE": "old.jsonl"}, tmp_path)
+    names = [Project(Flags(state="old.jsonl"), sources).named_by for sources in (dotenv, environ)]
+    assert ["`RECONCILER_STATE` in .env", "`RECONCILER_STATE` in the environment"] == names
+    assert Project(Flags(state="other.jsonl"), dotenv).named_by == "`--state`"
+    assert Project(Flags(), Sources({}, tmp_path / "empty")).named_by == ""
 
 
 def error_of(read: Callable[[], object]) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from support.memory_record import AT, MemoryNotes, MemoryStore, journal_of, record_of
+from support.memory_record import AT, RECORD, MemoryNotes, MemoryStore, journal_of, record_of
 from support.records import linked
 
 from reconciler.errors import RecordMissing
-from reconciler.record.facts import LossOpened
+from reconciler.record.facts import Closed, LossOpened
 from reconciler.record.gates import Note, Obstacle
 from reconciler.record.journal import Journal
 
@@ -85,6 +85,21 @@ def test_a_missing_record_is_looked_for_where_this_machine_knows_it() -> None:
 
     [message] = missing.value.messages
     assert ["git:records" in step.text for step in message.steps] == [True, False]
+
+
+def test_a_place_that_is_known_to_be_closed_is_not_suggested() -> None:
+    """Of two places that this machine knows, only the one where the record continues is named."""
+    notes, closed = MemoryNotes(), MemoryStore(record_of(Closed(at=AT, to="git:records")))
+    closed.place = "memory:closed"
+    Journal(closed, notes, frozenset({"service"})).read()
+    notes.write(Note(RECORD, ("service",), "git:records", 9, "e" * 64))
+
+    with pytest.raises(RecordMissing) as missing:
+        Journal(MemoryStore(), notes, frozenset({"service"})).read()
+
+    [message] = missing.value.messages
+    named = [[place in step.text for place in ("memory:closed", "git:records")] for step in message.steps]
+    assert named == [[False, True], [False, False]]
 
 
 def test_a_record_whose_second_place_is_left_is_lost_and_not_one_to_begin() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from support.command_line import commands_in
+from support.memory_project import NOW
 from support.memory_record import AT, record_of
+from support.records import time_of
 
 from reconciler.record.chain import parse
 from reconciler.record.facts import AnyFact, Closed, LossOpened
 from reconciler.record.fold import fold
-from reconciler.record.gates import Obstacle, Standing, obstacle_messages
+from reconciler.record.gates import IN_FLIGHT_AFTER_LOSS, Obstacle, Standing, obstacle_messages
 
 ACCEPT = "reconciler state accept-loss"
 COPY = "reconciler state copy memory:a memory:b"
@@ -40,7 +42,25 @@ def test_place_where_a_missing_head_was_seen_is_named() -> None:
     record = fold(parse(record_of(), "memory:b"))
     standing = Standing("memory:b", (Obstacle.HEADS_MISSING,), ("d" * 64,), ("memory:a",))
     (message,) = obstacle_messages(record, standing)
-    assert message.steps[0].text == "if the record is in use at memory:a, set `state: memory:a`"
+    assert message.steps[0].text == "if the record is in use at memory:a: set `state: memory:a` in config/"
+
+
+def test_a_setting_that_overrides_config_is_what_must_change() -> None:
+    """Where `RECONCILER_STATE` names the place, no step says to set `state:`, which would change nothing."""
+    record = fold(parse(record_of(Closed(at=AT, to="memory:b")), "memory:a"))
+    for obstacle in (Obstacle.CLOSED, Obstacle.HEADS_MISSING):
+        standing = Standing("memory:a", (obstacle,), ("d" * 64,), ("memory:b",), "`RECONCILER_STATE` in .env")
+        (message,) = obstacle_messages(record, standing)
+        assert message.steps[0].text.endswith(
+            "`RECONCILER_STATE` in .env overrides `state:` in config/; change it to memory:b, or remove it"
+        )
+
+
+def test_missing_second_branch_is_named_with_the_command_that_restores_it() -> None:
+    """The name is the real one."""
+    branch, place = "refs/heads/records-head", "git+https://git.test/a.git#records"
+    push = f"git push origin refs/remotes/origin/records-head:{branch}"
+    assert told(place, (Obstacle.SECOND_MISSING,)) == {"second-missing": [push, ACCEPT]}
 
 
 def test_complete_names_the_losses_that_are_open() -> None:
@@ -48,3 +68,17 @@ def test_complete_names_the_losses_that_are_open() -> None:
     loss = LossOpened(at=AT, loss="lost", cause="accepted")
     complete = "reconciler state complete --loss lost"
     assert told("memory:a", (Obstacle.LOSS_OPEN,), loss) == {"loss-open": ["reconciler state import ADDRESS", complete]}
+
+
+def test_complete_is_named_with_the_time_before_which_it_is_refused() -> None:
+    """After an accepted loss, calls from before it may still be in flight."""
+    opened = LossOpened(at=time_of(NOW), loss="lost", cause="accepted")
+    record = fold(parse(record_of(opened), "memory:a"))
+
+    def text(now: float) -> str:
+        (message,) = obstacle_messages(record, Standing("memory:a", (Obstacle.LOSS_OPEN,)), now=now)
+        return message.steps[-1].text
+
+    until = NOW + IN_FLIGHT_AFTER_LOSS
+    assert text(NOW) == f"when nothing is missing, after {time_of(until)}, run"
+    assert text(until) == "when nothing is missing, run"

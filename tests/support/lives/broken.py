@@ -75,7 +75,7 @@ def create_beside_unknowns(patch: pytest.MonkeyPatch) -> None:
 
 def complete_at_once(patch: pytest.MonkeyPatch) -> None:
     """A loss ends while calls from before it are in flight."""
-    patch.setattr(statement_rows, "IN_FLIGHT_AFTER_LOSS", 0)
+    patch.setattr(gates, "IN_FLIGHT_AFTER_LOSS", 0)
 
 
 def complete_copies(patch: pytest.MonkeyPatch) -> None:
