@@ -112,8 +112,7 @@ def read_recipients(node: Node | None, lookup: Lookup, mistakes: Mistakes) -> tu
     The variable replaces a missing section; if the section exists, both must name the same recipients.
     """
     given = (lookup(RECIPIENTS_VARIABLE) or "").replace(",", " ").split()
-    for recipient in given:
-        _check(recipient, Place(RECIPIENTS_VARIABLE, 0, 0), mistakes)
+    usable = {recipient for recipient in given if _check(recipient, Place(RECIPIENTS_VARIABLE, 0, 0), mistakes)}
     if node is None:
         return tuple(dict.fromkeys(given))
     items = reading.content(node, ListNode, RECIPIENTS.name, mistakes)
@@ -127,7 +126,8 @@ def read_recipients(node: Node | None, lookup: Lookup, mistakes: Mistakes) -> tu
         if written.setdefault(key, item) is not item:
             what = f"duplicate recipient: already listed at {place(written[key])}"
             mistakes.add("duplicate-recipient", item, what, "remove one of them")
-    if given and items is not None and {*given} != written.keys():
+    is_sound = usable == {*given} and items is not None and len(items) == len(written)
+    if given and is_sound and usable != written.keys():
         what = f"recipients: {RECIPIENTS_VARIABLE} names different keys"
         mistakes.add_first("other-recipients", node, what, "name the same keys in both, or in one of the two only")
     return tuple(written)

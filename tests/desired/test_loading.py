@@ -6,6 +6,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
 from msgspec.structs import astuple
 from pyrage import x25519  # type: ignore[import-untyped]
 from support.configs import TARGETS, load_beside_targets, load_files, mistakes_in, write
@@ -210,8 +211,15 @@ def test_other_recipients_in_the_environment_are_a_mistake(tmp_path: Path) -> No
     config = write(tmp_path, {"a.yaml": f"{A_B}recipients: [{KEYS[0]}]"})
     (mistake,) = mistakes_in(config, {"RECONCILER_RECIPIENTS": " ".join(KEYS), **AUTH})
     assert ("other-recipients", 3) == (mistake.name, mistake.place and mistake.place.line)
-    (bad, _) = mistakes_in(config, {"RECONCILER_RECIPIENTS": "age1x", **AUTH})
+    (bad,) = mistakes_in(config, {"RECONCILER_RECIPIENTS": "age1x", **AUTH})
     assert ("bad-recipient", "RECONCILER_RECIPIENTS", None) == (bad.name, bad.where, bad.place)
+
+
+@pytest.mark.parametrize("typo", ["age1x", "[]"])
+def test_recipients_with_a_mistake_are_not_compared(tmp_path: Path, typo: str) -> None:
+    """What is written wrong in the list is one mistake, whatever the variable names."""
+    config = write(tmp_path, {"a.yaml": f"{A_B}recipients: [{KEYS[0]}, {typo}]"})
+    assert 1 == len(mistakes_in(config, {"RECONCILER_RECIPIENTS": " ".join(KEYS), **AUTH}))
 
 
 def test_the_room_imports_nothing_heavy() -> None:
