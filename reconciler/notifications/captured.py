@@ -110,8 +110,7 @@ def parse_line(line: bytes, where: str) -> Captured:
         )
     code = read.code if read.code is not None else code_of(read.body or "")
     body, headers = (read.body or "").encode(), tuple(pair for pair in read.headers if pair[1] != _LEFT_OUT)
-    at = stamp(read.at.timestamp())
-    return Captured(at, code, path, read.url, read.verified, body, headers)
+    return Captured(stamp(read.at.timestamp()), code, path, read.url, read.verified, body, headers)
 
 
 def read_captured(path: Path) -> Iterator[Captured]:

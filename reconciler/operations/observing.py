@@ -51,7 +51,7 @@ def observed(project: Project, file: str) -> Observe:
             else:
                 yield Sighting(notification.at, notification.code, notification.path, notification.url)
 
-    matches = match(project.desired, record, usable(read_captured(Path("/dev/stdin" if file == "-" else file))))
+    matches = match(project.desired, record, usable(read_captured(Path(file))))
     facts = tuple(
         Received(at="", base_url=each.base_url, url=each.url, code=each.code, first=each.first, last=each.last)
         for each in matches.observed

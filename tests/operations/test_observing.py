@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -11,6 +12,7 @@ from support.memory_project import EU, NOW, URL, MemoryProject, created, desired
 from support.memory_record import MemoryStore, record_of
 from support.records import time_of
 
+from reconciler.errors import SettingsError
 from reconciler.model.desired import Verification
 from reconciler.model.record import Status
 from reconciler.operations.observing import observed
@@ -48,6 +50,18 @@ def test_notification_proves_an_attempt(tmp_path: Path) -> None:
     assert project.say(observed(project, file)).facts
     assert project.record_at().attempts[ID].status is Status.LIVE
     assert project.say(observed(project, file)).facts == ()
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`-` is standard input, whatever that is; messages name it as the user did."""
+    project = project_with(*created("a", OFFERS))
+    line = json.dumps({"at": time_of(NOW), "url": URL.format("offers"), "code": "ONB10001"})
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(f"{line}\n".encode())))
+    assert 1 == len(observed(project, "-").received)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(f"{line}\n{{}}\n".encode())))
+    with pytest.raises(SettingsError) as caught:
+        observed(project, "-")
+    assert "-:2" == caught.value.messages[0].where
 
 
 def test_wrong_word_is_overruled_by_name(tmp_path: Path) -> None:
