@@ -475,6 +475,13 @@ def test_push_to_another_repository(git_world: GitWorld) -> None:
     assert name_of(raised) == "git-push-not-seen"
 
 
+def test_relative_push_url(git_world: GitWorld) -> None:
+    """A path to push to is one from the work tree, as for git."""
+    git_world.git("config", "remote.origin.pushurl", "../origin.git")
+    begin(git_world.open())
+    assert ["begin"] == git_world.log()
+
+
 # Settings and credentials
 
 

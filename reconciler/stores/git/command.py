@@ -210,9 +210,11 @@ def remote_of(place: str, git: Git) -> Remote:
     settings = settings_of(git)
     prefix = f"remote.{_remote_name(git, settings)}."
     theirs = [(key.removeprefix(prefix), value) for key, value in settings if key.startswith(prefix)]
+    for number, (key, value) in enumerate(theirs):
+        if key in ("url", "pushurl") and ":" not in value.partition("/")[0]:  # a local path
+            path = os.path.join(os.fsdecode(ran.out.removesuffix(b"\n")), value)  # noqa: PTH118 - as text
+            theirs[number] = key, os.path.normpath(path)
     url = next(value for key, value in theirs if key == "url")
-    if ":" not in url.partition("/")[0]:  # a local path
-        url = os.path.normpath(os.path.join(os.fsdecode(ran.out.removesuffix(b"\n")), url))  # noqa: PTH118 - as text
     return Remote(url, branch, settings, [setting for setting in theirs if setting[0] in _OF_REMOTE])
 
 
