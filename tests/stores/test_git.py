@@ -517,6 +517,19 @@ def test_rewritten_url(git_world: GitWorld) -> None:
     assert (store.place, git_world.log()) == ("git+https://git.partner.example/origin.git#state", ["begin"])
 
 
+@pytest.mark.parametrize("setting", ["remote.origin.url", "remote.origin.pushurl", "remote.origin.proxy", "http.proxy"])
+@pytest.mark.parametrize(("user", "password"), [("ci:", "abcdefg:hijklmn"), ("", "token-of-ci")])
+def test_credentials_of_every_url(
+    git_world: GitWorld, wrap: Callable[[str], None], setting: str, user: str, password: str
+) -> None:
+    """What a server echoes of a URL's user info is not shown: a password as a whole, colons and all."""
+    git_world.git("config", setting, f"https://{user}{password}@127.0.0.1:1/a.git")
+    wrap(f'[ "$1" != ls-remote ] || {{ echo "fatal: no {password} here" >&2; exit 128; }}; exec "$GIT" "$@"')
+    with pytest.raises(StoreUnavailable) as raised:
+        git_world.open().read()
+    assert "no [redacted] here" in str(raised.value)
+
+
 def test_credentials_are_not_shown(git_world: GitWorld, wrap: Callable[[str], None]) -> None:
     """Credentials in a remote's URL and in headers are in no place, message or repr, even if a server echoes them."""
     git_world.git("remote", "set-url", "origin", "https://ci:s3cr3t%2Ftoken@127.0.0.1:1/a.git")

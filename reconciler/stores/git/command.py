@@ -181,10 +181,12 @@ class Remote(Discreet, frozen=True):
 
     @property
     def secrets(self) -> list[str]:
-        """Return the texts that no message may show: the user info of the URL and the credentials in headers."""
-        user_info = None if _PLAIN.match(self.url) else re.search(r"://([^/]*)@", self.url)
+        """The texts that no message may show: the user info of the URL and of those in settings, and headers."""
+        urls = [self.url, *(text.removeprefix("url.") for setting in self.settings for text in setting)]
+        found = [re.search(r"://([^/]*)@", url) for url in urls if not _PLAIN.match(url)]
+        user_infos = [part for match in found if match for part in match[1].split(":", 1)]
         headers = [value.split()[-1] for name, value in self.settings if name.endswith("extraheader") and value.split()]
-        return (user_info[1].split(":") if user_info else []) + headers
+        return user_infos + headers
 
 
 def remote_of(place: str, git: Git) -> Remote:
