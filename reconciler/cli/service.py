@@ -74,6 +74,6 @@ def _service(invocation: Invocation, name: str) -> Service:
 
     log_to(invocation.terminal)
     project = invocation.project
-    target = project.target(name)
+    target = project.desired.target(name, f"-t {name}")
     credentials = credentials_of(target.name, project.sources)
     return Service(target, credentials, timeout=project.flags.timeout, cache_dir=project.cache_directory)

@@ -128,11 +128,14 @@ class Desired(Struct, frozen=True, dict=True):
     warnings: tuple[Message, ...] = ()
     unread: tuple[Message, ...] = ()
 
-    def undeclared(self, name: str, where: str) -> SelectionError:
-        """Return the error that `where` names a target that is not declared, with similar names."""
-        what = f"target not declared in config/{suggestion([name], self.targets)}"
-        declared = Step(f"declared targets: {', '.join(self.targets) or 'none'}")
-        return SelectionError(Message("target-unknown", what, where, (declared,)))
+    def target(self, name: str, where: str) -> Target:
+        """Return the declared target of a name, which is given at `where`. Raises SelectionError with similar names."""
+        target = self.targets.get(TargetName(name))
+        if target is None:
+            what = f"target not declared in config/{suggestion([name], self.targets)}"
+            declared = Step(f"declared targets: {', '.join(self.targets) or 'none'}")
+            raise SelectionError(Message("target-unknown", what, where, (declared,)))
+        return target
 
     @property
     def services(self) -> frozenset[str]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from reconciler.model.address import TargetName
-    from reconciler.model.desired import Desired, Target
+    from reconciler.model.desired import Desired
     from reconciler.operations.settings import Sources
     from reconciler.record.store import Store
 
@@ -88,13 +88,6 @@ class Project:
         named_by = self.named_by if place == self.flags.state else ""
         services, is_person = self.desired.services, not self.in_ci
         return Journal(self._open(place), self.notes, services, expected, named_by=named_by, begins_here=is_person)
-
-    def target(self, name: str) -> Target:
-        """Return the declared target with that name. Raises SelectionError."""
-        for target in self.desired.targets.values():
-            if target.name == name:
-                return target
-        raise self.desired.undeclared(name, f"-t {name}")
 
     def accounts(self) -> dict[TargetName, str]:
         """Return the hash of the client id of each target that has a client id in the settings."""

@@ -269,10 +269,9 @@ def _refuse_other_service(statement: Move, attempts: list[Attempt], case: Case, 
     source, to = (text.rpartition("/")[0] for text in (statement.source, statement.to))
     if source == to:
         return
-    declared = [target.base_url for name, target in case.desired.targets.items() if name == to]
-    services = {record.service_of(url) for url in (*declared, *record.base_urls.get(to, ()))}
-    if not services:
-        raise case.desired.undeclared(to, statement.to)
+    bound = record.base_urls.get(to, ())
+    declared = [] if bound and to not in case.desired.targets else [case.desired.target(to, statement.to).base_url]
+    services = {record.service_of(url) for url in (*declared, *bound)}
     if services != {record.service_of(attempt.base_url) for attempt in attempts}:
         what = f"{to} is not at the service at which this subscription exists"
         way = step(

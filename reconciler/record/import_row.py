@@ -100,10 +100,9 @@ def _located(
 
     If the URL holds an id in place of `{attempt}`, that id is used, even if `config/` no longer has the URL.
     """
-    target, bound = case.desired.targets.get(address.target), record.base_urls.get(address.target, ())
-    base_url = target.base_url if target else next(iter(bound), "")
-    if not base_url:
-        raise case.desired.undeclared(address.target, address)
+    bound = record.base_urls.get(address.target, ())
+    is_only_bound = bound and address.target not in case.desired.targets
+    base_url = bound[0] if is_only_bound else case.desired.target(address.target, address).base_url
     if bound and record.service_of(base_url) not in {record.service_of(url) for url in bound}:
         same = step("if both are the same service, run", "reconciler", "state", "rebind", "-t", address.target)
         what = f"recorded at {', '.join(bound)}, but the settings name {base_url}"

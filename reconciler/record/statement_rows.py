@@ -166,9 +166,7 @@ def _not_recorded(case: Case, record: Record) -> list[Message]:
 
 
 def _rebind(statement: statements.Rebind, case: Case, record: Record) -> Draft:
-    target = next((target for name, target in case.desired.targets.items() if name == statement.target), None)
-    if target is None:
-        raise case.desired.undeclared(statement.target, f"-t {statement.target}")
+    target = case.desired.target(statement.target, f"-t {statement.target}")
     bound = {record.service_of(url) for url in record.base_urls.get(target.name, ())}
     accounts, account = record.accounts.get(target.name, frozenset()), case.accounts.get(target.name, "")
     unknown = not account and not case.in_ci  # a job without credentials shows what a run with credentials would append

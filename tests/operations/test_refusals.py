@@ -119,7 +119,7 @@ REFUSED: list[Row] = [
         lambda at: Session(at.project, make_plan(wanting(at.project))), "plaintext-responses", "recipients",
         ["reconciler init --age-key", "reconciler apply --allow-plaintext-responses"],
     ),
-    (lambda at: at.project.target("usa/staging"), "target-unknown", "-t usa/staging", [""]),
+    (lambda at: at.project.desired.target("usa/staging", "-t usa/staging"), "target-unknown", "-t usa/staging", [""]),
     (lambda at: recovered(at.project, str(at.path("f"))), "nothing-to-recover", "{}/f", []),
     (lambda at: recovered(at.project, str(at.file("f"))), "not-recoverable", "{}/f", []),
     (lambda at: recovered(at.project, str(at.file("f", b"\n\nx\n"))), "not-recoverable", "{}/f:3", [""]),
