@@ -49,6 +49,12 @@ class TestCreateSubscription:
         assert answer.head.startswith(b"HTTP/1.1 201 Any\r\nContent-Type: ")
         assert ({"id": "sub-1"}, 1) == (answer.fields, len(lending_service.token_requests))
 
+    def test_nothing_is_sent_once_it_is_closed(self, open_service: Open, lending_service: LendingService) -> None:
+        """Whoever uses it in a block cannot send after that."""
+        with open_service(make_target(lending_service.url)) as service:
+            service.authorise()
+        assert (Outcome.NOT_SENT, []) == (create(service).outcome, lending_service.calls)
+
     def test_what_was_sent_may_come_back(self, service: Service, lending_service: LendingService) -> None:
         """Only identifiers and what was sent are in the clear, and nothing of the response is in a repr."""
         lending_service.script((200, json.dumps({"webhookUrl": URL, "eventCodes": ["ONB10011"], "secretKey": "k3y"})))

@@ -63,6 +63,11 @@ def test_a_secret_of_the_body_itself(key: dict[str, object], shown: str) -> None
     assert shown not in error_text(json.dumps(document).encode(), ())
 
 
+def test_a_secret_too_short_to_be_one() -> None:
+    """It would hide whatever has that letter or digit in it."""
+    assert {"id": "sub-1"} == clear({"id": "sub-1", "secretKey": "1", "token": "s"})
+
+
 def test_what_was_sent_unless_it_is_a_secret() -> None:
     """The record holds what was sent anyway, however long; a secret in it stays sealed all the same."""
     url = "https://h.example/" + "x" * 200

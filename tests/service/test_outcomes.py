@@ -50,6 +50,21 @@ def test_no_status_line(sent: bool, outcome: Outcome) -> None:
 
 
 @pytest.mark.parametrize(
+    "result",
+    [
+        Failure(True, "no route to s3cret-0815"),
+        reply(400, b'{"message": "bad s3cret-0815"}', date="s3cret-0815"),
+        reply(301, location="https://s3cret-0815.example/"),
+        reply(503, b"s3cret-0815", date="Tue s3cret-0815"),
+    ],
+)
+def test_no_secret_is_told(result: Reply | Failure) -> None:
+    """Whatever a server or a system error says of a secret, a person and the record do not see it."""
+    answer = outcome_of(result, ["s3cret-0815"])
+    assert "s3cret-0815" not in f"{answer.detail} {answer.date} {answer!r}"
+
+
+@pytest.mark.parametrize(
     "page",
     [
         reply(200, content_type="text/html; charset=utf-8"),

@@ -10,7 +10,7 @@ import pytest
 from support.raw_server import OK, RawServer, drip, reset, say, wait_for_hangup
 
 from reconciler.model.plan import Health
-from reconciler.service.probing import Prober, examine_server
+from reconciler.service.probing import Prober, _ahead, examine_server
 
 if TYPE_CHECKING:
     import ssl
@@ -57,6 +57,15 @@ def test_how_far_the_clock_is_off(serve: Serve, ahead: float, low: float, high: 
         probe = prober.probe(serve(say(dated(ahead))).url)
     assert probe.ahead is not None
     assert low <= probe.ahead <= high
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered", "ahead"),
+    [(0, 0, 0), (0, 1, 0), (1, 2, 0), (2, 3, 1), (60, 61, 59), (-2, -1, -1), (-1, 1, 0), (-60, -59, -59)],
+)
+def test_what_is_certain_of_the_clock(asked: float, answered: float, ahead: float) -> None:
+    """A date is a whole second, given between the question and the answer: only what is beyond these is certain."""
+    assert ahead == _ahead(email.utils.formatdate(1_800_000_000, usegmt=True), 1.8e9 + asked, 1.8e9 + answered)
 
 
 @pytest.mark.parametrize("date", ["", "soon", "Mon, 99 Foo 2030 00:00:00 GMT"])

@@ -106,6 +106,13 @@ def test_an_encoded_secret(encoding: str, secret: str) -> None:
     assert all(encoded[at : at + 8] not in shown for at in range(len(encoded) - 8 + 1))
 
 
+@pytest.mark.parametrize("at", range(len(TOKEN) - 8 + 1))
+def test_any_eight_characters_of_a_secret(at: int) -> None:
+    """They go, wherever in it they come from, its end too."""
+    part = TOKEN[at : at + 8]
+    assert part not in redact(f"before {part} after", [TOKEN])
+
+
 @pytest.mark.parametrize("secret", ["k3y", "pa ss", "x"])
 def test_a_short_secret(secret: str) -> None:
     """It goes as a whole, wherever it stands."""

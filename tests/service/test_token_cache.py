@@ -120,6 +120,14 @@ def test_a_damaged_entry_is_a_miss(directory: Path, provider: Provider, damage: 
     assert TokenCache(directory).get(PURPOSE, SECRET, provider) in ("token-number-1", "token-number-2")
 
 
+@pytest.mark.parametrize("content", [b"", b"\xff", b'"\xff"', b'{"value": "\xff"}', b"{"])
+def test_any_bytes_under_the_right_key(directory: Path, provider: Provider, content: bytes) -> None:
+    """Nor need it be JSON, or text: a miss."""
+    cache = TokenCache(directory)
+    (directory / f"{PURPOSE.key}.token").write_bytes(tokens._cipher(PURPOSE, SECRET).encrypt(content))
+    assert cache.get(PURPOSE, SECRET, provider) == "token-number-1"
+
+
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.recursive(st.none() | st.text() | st.floats(), lambda inner: st.dictionaries(st.text(), inner)))
 def test_any_content_under_the_right_key(directory: Path, content: object) -> None:

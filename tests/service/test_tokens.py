@@ -14,6 +14,7 @@ from support.service_targets import SECRET, StubCredentials, make_target
 
 from reconciler.errors import TokenError
 from reconciler.model.desired import API_NAMES
+from reconciler.service.tokens import PAUSES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -135,6 +136,10 @@ class TestFailure:
         lending_service.script_tokens(*[(status, "")] * 3)
         assert "retry later" in failure(service)
         assert len(lending_service.token_requests) == 3
+
+    def test_a_provider_has_some_seconds_to_recover(self) -> None:
+        """Each pause is longer, and all of them are short beside the time that a person waits for an apply."""
+        assert ((0.5, 1.0, 2.0), sorted(PAUSES)) == (PAUSES, [*PAUSES])
 
     def test_a_provider_that_recovers(self, service: Service, lending_service: LendingService) -> None:
         """One success is enough."""

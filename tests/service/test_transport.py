@@ -107,6 +107,7 @@ class TestReply:
     )
     def test_reads_a_bounded_body(self, serve: Serve, transport: Transport, extra: int, whole: bool) -> None:
         """At most a mebibyte."""
+        assert BODY_LIMIT == 1_048_576
         length = BODY_LIMIT + extra
         reply = post(
             transport, serve(say(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % length, b"x" * length)).url
@@ -263,6 +264,15 @@ class TestNotSent:
         failure = post(transport, "http://127.0.0.1:9")
         assert isinstance(failure, Failure)
         assert not failure.sent
+
+    def test_a_machine_that_slept_just_before_it_sent(
+        self, serve: Serve, transport: Transport, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Its time has passed since it was asked whether to send: nothing leaves."""
+        server, slept = serve(say(OK)), [0.0]
+        monkeypatch.setattr(transport_module, "steady", lambda: time.monotonic() + sum(slept))
+        failure = post(transport, server.url, may_send=lambda: slept.append(100.0) is None)
+        assert (Failure(False, "timed out after 5 s without a connection"), []) == (failure, server.requests)
 
     def test_an_interrupt_of_the_caller(self, serve: Serve, transport: Transport) -> None:
         """A caller that is interrupted while it waits leaves no call that is sent later."""
