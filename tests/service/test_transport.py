@@ -269,9 +269,14 @@ class TestNotSent:
         self, serve: Serve, transport: Transport, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Its time has passed since it was asked whether to send: nothing leaves."""
-        server, slept = serve(say(OK)), [0.0]
-        monkeypatch.setattr(transport_module, "steady", lambda: time.monotonic() + sum(slept))
-        failure = post(transport, server.url, may_send=lambda: slept.append(100.0) is None)
+        server, slept = serve(say(OK)), threading.Event()
+        monkeypatch.setattr(transport_module, "steady", lambda: time.monotonic() + 100 * slept.is_set())
+
+        def sleep() -> bool:
+            slept.set()
+            return True
+
+        failure = post(transport, server.url, may_send=sleep)
         assert (Failure(False, "timed out after 5 s without a connection"), []) == (failure, server.requests)
 
     def test_an_interrupt_of_the_caller(self, serve: Serve, transport: Transport) -> None:

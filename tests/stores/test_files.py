@@ -8,7 +8,7 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from support.records import add, begin, names_of, sample
+from support.records import add, begin, begun, linked, named, names_of, sample
 
 from reconciler import disk
 from reconciler.errors import HeadMoved, ReconcilerError, RecordError, StoreUnavailable
@@ -50,6 +50,18 @@ def test_torn_write(path: Path, store: Store, torn: bytes) -> None:
     assert path.read_bytes() == sample()[0]
     add(store, "x")
     assert names_of(store) == ["", "line 2", "x"]
+
+
+@pytest.mark.parametrize("length", [10, 8_190, 8_192, 8_194, 70_000])
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_head_of_a_file(path: Path, count: int, length: int) -> None:
+    """An append finds it however long the last line is, and though that is the only one."""
+    lines = linked(None, 0, [begun(), *(named("x" * length) for _ in range(count - 1))])
+    data = lines[0] if count > 1 else linked(None, 0, [begun("a" * length)])[0]
+    store = FileStore(path)
+    store.append(None, 1, data, "")
+    add(store, "last")
+    assert (count + 1, "last") == (len(names_of(store)), names_of(store)[-1])
 
 
 def test_last_line_edited(path: Path, store: Store) -> None:

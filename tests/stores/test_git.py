@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.git_world import SOMEBODY, GitWorld, snapshot
-from support.records import add, begin, begun, linked, names_of, sample
+from support.records import add, begin, begun, linked, named, names_of, sample
 
 from reconciler.errors import HeadMoved, ReconcilerError, SettingsError, StoreUnavailable
 from reconciler.stores.git import branch, command
-from reconciler.stores.git.command import reason
+from reconciler.stores.git.command import advice, reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,10 +43,49 @@ def wrap(git_world: GitWorld, monkeypatch: pytest.MonkeyPatch) -> Callable[[str]
 def name_of(raised: pytest.ExceptionInfo[ReconcilerError]) -> str:
     """Return the name of the only message of an error."""
     (message,) = raised.value.messages
+    assert message.steps or message.name == "git-branch-not-read"
     return message.name
 
 
+def test_a_repository_of_somebody_else_is_trusted_by_a_command() -> None:
+    """It can be pasted, with the path that git names."""
+    (step,) = advice("fatal: detected dubious ownership in repository at '/srv/a b'\nTo add an exception …")
+    assert ("git", "config", "--global", "--add", "safe.directory", "/srv/a b") == step.command
+
+
 # The two branches
+
+
+def test_what_is_here_is_not_fetched_again(store: Store, wrap: Callable[[str], None], git_world: GitWorld) -> None:
+    """Only what another run has pushed is: a fetch of a remote may take seconds."""
+    wrap('echo "$1" >>"$0.log"; exec "$GIT" "$@"')
+    other = git_world.open(machine="b")
+    log = git_world.root / "bin" / "git.log"
+    fetched = []
+    for has_moved in (True, False, True, False):
+        if has_moved:
+            add(store, "x")
+        log.write_text("")
+        other.read()
+        fetched.append("fetch" in log.read_text().split())
+    assert [True, False, True, False] == fetched
+
+
+def test_a_git_that_fails_says_why(store: Store, wrap: Callable[[str], None], git_world: GitWorld) -> None:
+    """Its own words are in the message, and nothing is pushed."""
+    wrap('[ "$1" = mktree ] && { echo "fatal: disk full" >&2; exit 128; }; exec "$GIT" "$@"')
+    with pytest.raises(StoreUnavailable, match="`git mktree` failed: disk full"):
+        add(git_world.open(), "x")
+    assert ["", "line 2"] == names_of(store)
+
+
+def test_a_server_that_moves_one_branch_at_a_time(git_world: GitWorld, store: Store) -> None:
+    """It is given the record first, alone where there is no head to keep."""
+    git_world.git("config", "receive.advertiseAtomic", "false", at=git_world.origin)
+    head = add(store, "x")
+    assert head == store.read().second
+    store.append(head, 4, linked(head, 3, [named("y")])[0], "y")
+    assert (["", "line 2", "x", "y"], head) == (names_of(store), store.read().second)
 
 
 def test_history(git_world: GitWorld, store: Store) -> None:

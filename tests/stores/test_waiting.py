@@ -6,6 +6,8 @@ import threading
 
 import pytest
 
+from reconciler.stores import objects
+from reconciler.stores.git import branch
 from reconciler.stores.waiting import at_once
 
 
@@ -24,6 +26,12 @@ def test_failure(problem: BaseException) -> None:
 
     with pytest.raises(type(problem)):
         at_once([lambda: None, fail], 5)
+
+
+@pytest.mark.parametrize("pauses", [branch._PAUSES, objects._PAUSES])
+def test_pauses(pauses: tuple[float, ...]) -> None:
+    """A store is looked at at once; one that lags soon again, and once more before a person would give up."""
+    assert (0.0, 0.2, 1.0) == pauses
 
 
 def test_no_end() -> None:
