@@ -123,6 +123,8 @@ def test_an_unsafe_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ki
     path = tmp_path / kind if kind in {"link", "file"} else path
     with pytest.raises(SettingsError) as caught:
         check_private(path)
+    with pytest.raises(NotADirectoryError if kind == "file" else SettingsError):
+        private_directory(path)
     (message,) = caught.value.messages
     commands = [step.command for step in message.steps if step.command]
     assert ("unsafe-directory", str(path)) == (message.name, message.where)

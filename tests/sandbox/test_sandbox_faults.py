@@ -33,6 +33,7 @@ def test_names_are_documented() -> None:
     """Each fault stands in the table of the module's docstring."""
     documented = (faults.__doc__ or "").replace("400 …", "").replace(":", " ").replace(",", " ").split()
     assert set() == set(FAULTS) - set(documented) - {"400"}
+    assert f"or for {faults.HANG_SECONDS:.0f} s" in str(faults.__doc__)
 
 
 def test_names_in_the_help_are_those() -> None:

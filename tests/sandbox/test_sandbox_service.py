@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -40,8 +41,10 @@ class TestTokens:
         assert (200, "no-store") == (answer.status, answer.headers["cache-control"])
         assert ["access_token", "expires_in", "token_type"] == sorted(answer.document)
         assert (86400, "Bearer") == (answer.document["expires_in"], answer.document["token_type"])
-        payload = answer.document["access_token"].split(".")[1]
-        claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+        parts = answer.document["access_token"].split(".")[:2]
+        head, claims = (json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))) for part in parts)
+        assert {"alg": "HS256", "typ": "JWT"} == head
+        assert {"iss", "sub", "aud", "iat", "exp", "jti"} == {*claims}
         assert 86400 == claims["exp"] - claims["iat"]
         assert claims["aud"].endswith("/audience/staging/notification")
 
@@ -105,18 +108,20 @@ class TestCreate:
             {**WANTED, "webhookUrl": "https://a.example:0/"},
             {**WANTED, "webhookUrl": "https://[/"},
             {**WANTED, "webhookUrl": "https://a.example/a b"},
+            {**WANTED, "webhookUrl": "https://a.example/\x7f"},
             [WANTED],
             b"",
             b"\xff",
             b'{"eventCodes": NaN}',
             b"[" * 100_000,
         ],
-        ids=range(16),
+        ids=range(17),
     )
     def test_bad_body(self, sandbox: Sandbox, body: object) -> None:
         """Anything but the two documented fields is a 400, and creates nothing."""
         assert 400 == create(sandbox, body=body).status
         assert [] == sandbox.world.subscriptions()
+        assert 201 == create(sandbox, body={**WANTED, "webhookUrl": "http://a.example/"}).status
 
     @pytest.mark.parametrize(
         ("headers", "status"),
@@ -130,7 +135,9 @@ class TestCreate:
     )
     def test_bad_headers(self, sandbox: Sandbox, headers: dict[str, str], status: int) -> None:
         """A create needs a Bearer token and JSON."""
-        assert status == create(sandbox, headers=headers).status
+        answer = create(sandbox, headers=headers)
+        challenge = answer.headers.get("www-authenticate", "").partition(" ")[0]
+        assert (status, "Bearer" if status == 401 else "") == (answer.status, challenge)
 
     def test_token_for_another_api(self, sandbox: Sandbox) -> None:
         """A token for leads creates no subscription."""
@@ -218,6 +225,24 @@ class TestLayout:
         with pytest.raises(SettingsError) as caught:
             check_names(names)
         assert message == caught.value.messages[0].name
+
+    def test_options(self) -> None:
+        """Each reaches what it is for; one seed makes one sequence of faults, another makes another."""
+        with closing(Sandbox()) as sandbox:
+            names = ["europe/staging", "europe/production", "usa/staging", "usa/production"]
+            assert list(sandbox.world.targets) == names
+        accounts = {"usa/staging": ("me", "s3cret")}
+        made = [
+            Sandbox(faults={"500": 0.5}, seed=seed, accounts=accounts, token_lifetime=5, retry_interval=2.5)
+            for seed in (7, 7, 8)
+        ]
+        drawn = [[each.world.meet("create", STAGING, (STAGING,)) is None for _ in range(40)] for each in made]
+        assert drawn[0] == drawn[1] != drawn[2]
+        world = made[0].world
+        assert (world.token_lifetime, world.retry_interval) == (5, 2.5)
+        assert (world.targets["usa/staging"].client_id, world.targets["usa/staging"].client_secret) == ("me", "s3cret")
+        for each in made:
+            each.close()
 
     def test_urls(self) -> None:
         """Each target has a base URL of its own, with the id of the sandbox; the staging ones share an account."""
