@@ -182,6 +182,17 @@ def test_retries_are_an_interval_apart() -> None:
     assert [(0, 1), (15, 2), (30, 3), (45, 4)] == times
 
 
+def test_a_new_delivery_does_not_wait_for_a_repeated_one() -> None:
+    """What is due first is taken first."""
+    world = World(lay_out("http://s", [STAGING], {}, bytes), FaultPlan({}), clock=lambda: 0.0)
+    world.create(STAGING, ("ONB10011",), "http://127.0.0.1/a")
+    for number in range(2):
+        world.trigger("ONB10011", [b"{}"], None)
+        ((delivery, to),) = world.take_due()
+        world.settle(delivery, to, 500, "answered", final=False)
+        assert (number + 1, 15.0) == (len(world.unfinished), world.seconds_left())
+
+
 def test_bodies_that_can_be_read_once() -> None:
     """Each subscription gets each of them."""
     world = World(lay_out("http://s", [STAGING], {}, bytes), FaultPlan({}))

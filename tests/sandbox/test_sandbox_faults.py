@@ -146,11 +146,13 @@ def test_revoked_token(sandbox: Sandbox) -> None:
         assert 201 == create(other, get_token(other)).status
 
 
-@pytest.mark.parametrize(("name", "status"), [("token-429", 429), ("token-html-200", 200), ("token-500-after", 500)])
-def test_token_faults(sandbox: Sandbox, name: str, status: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "status", "issued"), [("token-429", 429, 0), ("token-html-200", 200, 0), ("token-500-after", 500, 1)]
+)
+def test_token_faults(sandbox: Sandbox, name: str, status: int, issued: int) -> None:
     """The token endpoint has its own faults, which no create meets."""
     sandbox.world.fail_next(name)
-    assert status == ask_token(sandbox).status
+    assert (status, issued) == (ask_token(sandbox).status, len(sandbox.world.tokens))
     assert 201 == create(sandbox).status
 
 
@@ -181,7 +183,8 @@ def test_bad_probabilities(probabilities: dict[str, float], message: str) -> Non
     """Unknown names and impossible probabilities are refused."""
     with pytest.raises(SettingsError) as caught:
         Sandbox(faults=probabilities)
-    assert message == caught.value.messages[0].name
+    (found,) = caught.value.messages
+    assert (message, ", ".join(probabilities), 2 - len(probabilities)) == (found.name, found.where, len(found.steps))
 
 
 @given(st.integers(), st.dictionaries(st.sampled_from(FAULT_NAMES), st.floats(0, 0.01), max_size=9))

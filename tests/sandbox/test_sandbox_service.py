@@ -288,6 +288,16 @@ class TestMemory:
             assert 201 == create(second, token).status
             assert [1, 2, 3] == [created.sequence for created in second.world.created]
 
+    def test_continues_where_it_was_last(self, tmp_path: Path) -> None:
+        """At the port of the run before, not of the first one."""
+        ports = []
+        for port in (0, 1, 0):
+            with closing(Sandbox()) as free:
+                other = free._server.server_port
+            with closing(Sandbox(port and other, directory=tmp_path)) as sandbox:
+                ports.append(sandbox._server.server_port)
+        assert ports[0] != ports[1] == ports[2]
+
     def test_torn_line(self, tmp_path: Path) -> None:
         """A last line that was not written completely is cut off."""
         with Sandbox(directory=tmp_path) as first:
