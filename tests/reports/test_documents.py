@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.plan_values import AT, ID, OFFERS, STAGING, URL, attempt, change, duplicate, plan, surplus
 
-from reconciler.errors import Message, Place, step
+from reconciler.errors import Message, Place, ReconcilerError, step
 from reconciler.model.address import Address, TargetName
 from reconciler.model.desired import ParityException
 from reconciler.model.outcome import Outcome
@@ -278,6 +278,20 @@ def test_parity_counts_pairs_and_names_what_has_no_counterpart() -> None:
         "Declared exceptions",
         "Declared exceptions that are not needed",
     ]
+
+
+@pytest.mark.parametrize(
+    ("where", "place", "text"),
+    [
+        ("", None, "w; do it: run a b; c; d"),
+        ("here", None, "here: w; do it: run a b; c; d"),
+        ("here", Place("f", 1, 2), "f:1:2: w; do it: run a b; c; d"),
+    ],
+)
+def test_an_error_is_one_line_where_nothing_renders_it(where: str, place: Place | None, text: str) -> None:
+    """With its position if it has one, else its place; several are several lines."""
+    message = Message("m", "w", where, (step("do it: run", "a", "b"), step("c"), step("", "d")), place)
+    assert (text, f"{text}\n{text}") == (str(message), str(ReconcilerError(message, message)))
 
 
 def test_failures_of_one_cause_are_one_finding() -> None:
