@@ -46,10 +46,6 @@ def plan(
     planned = make_plan(project, patterns, allow_empty=allow_empty)
     made, refusal = planned.plan, plaintext_refusal(project, planned.plan)
     warnings = [*project.desired.warnings, *([refusal] if refusal else [])]
-    if project.recovery_files:
-        from reconciler.operations.recovery_file import unrecovered  # noqa: PLC0415 - only where one is left
-
-        warnings += unrecovered(project, planned.reading)
 
     def values() -> dict[str, Any]:
         from reconciler.reports.json import plan_json  # noqa: PLC0415 - not for text

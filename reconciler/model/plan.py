@@ -137,6 +137,7 @@ class Plan(Struct, frozen=True):
     - `undeclared` are the attempts in force or unresolved at selected addresses of targets that `config/` does not
       declare.
     - `superseded` are the attempts at selected addresses that may exist in addition to their retries.
+    - `unrecovered` are messages that name recovery files of this machine with facts that the record lacks.
     """
 
     selection: tuple[str, ...]
@@ -153,6 +154,7 @@ class Plan(Struct, frozen=True):
     recipients: tuple[str, ...] = ()
     undeclared: tuple[Attempt, ...] = ()
     superseded: tuple[Attempt, ...] = ()
+    unrecovered: tuple[Message, ...] = ()
 
     @property
     def changes(self) -> list[Change]:

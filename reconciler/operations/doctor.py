@@ -136,7 +136,7 @@ def _record(project: Project, *, write: bool) -> Iterator[Finding]:
     yield _finding(Health.OK, "record", what, journal.place)
     for message in obstacle_messages(record, reading.standing, journal.expected, project.now()):
         yield Finding("record", Health.FAILED, message)
-    for message in unrecovered(project, reading):
+    for message in dict.fromkeys(unrecovered(project, reading).values()):
         yield Finding("record", Health.WARNING, message)
     if reading.torn:
         what = f"{counted(reading.torn, 'byte')} of a torn write: left out"

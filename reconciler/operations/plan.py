@@ -10,6 +10,7 @@ from msgspec.json import decode
 from reconciler.errors import Message, Refused, SettingsError, Step
 from reconciler.model.address import Selection
 from reconciler.model.plan import SENDS, Action
+from reconciler.operations.recovery_file import unrecovered
 from reconciler.planning.planner import plan
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ def replan(project: Project, selection: Selection, reading: Reading, *, allow_em
         selection,
         now=project.now(),
         accounts=project.accounts(),
+        unrecovered=unrecovered(project, reading) if project.recovery_files else None,
         allow_empty=allow_empty,
     )
 

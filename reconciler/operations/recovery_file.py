@@ -20,7 +20,7 @@ from reconciler.errors import Message, SettingsError, step
 from reconciler.operations.project import UNRECORDED
 from reconciler.record import chain
 from reconciler.record.chain import Line
-from reconciler.record.facts import AnyFact  # noqa: TC001 - msgspec reads the annotation
+from reconciler.record.facts import AnyFact, OfAttempt
 from reconciler.record.statements import Recover
 
 if TYPE_CHECKING:
@@ -56,18 +56,22 @@ def save(directory: Path, record: str, place: str, facts: Sequence[AnyFact], rea
     return Message("results-in-recovery-file", f"{problem}; they are in {file}", place, (again,))
 
 
-def unrecovered(project: Project, reading: Reading) -> list[Message]:
-    """Return a message for each recovery file of this machine with facts that its record lacks."""
-    messages, record, known = [], reading.record, _ids(reading.lines)
-    for file in project.recovery_files:
+def unrecovered(project: Project, reading: Reading) -> Mapping[str, Message]:
+    """Return, by attempt, which recovery file of this machine has facts about it that its record lacks."""
+    messages: dict[str, Message] = {}
+    files, record = project.recovery_files, reading.record
+    known = _ids(reading.lines) if files else {}
+    for file in files:
         try:
             saved = [decode(line, type=_Saved) for line in file.read_bytes().splitlines() if line.strip()]
         except (OSError, MsgspecError, UnicodeDecodeError):
             continue  # `state recover` reports what is wrong with the file
-        if any(line.record == record.id and _id(line, known) not in record.contained for line in saved):
-            again = step("to add them, run", "reconciler", "state", "recover", str(file))
-            what = f"results of an earlier apply are not in the record; they are in {file}"
-            messages.append(Message("not-recovered", what, project.place, (again,)))
+        again = step("to add them, run", "reconciler", "state", "recover", str(file))
+        what = f"results of an earlier apply are not in the record; they are in {file}"
+        for line in saved:
+            if line.record == record.id and _id(line, known) not in record.contained:
+                about = line.fact.attempt if isinstance(line.fact, OfAttempt) else ""
+                messages.setdefault(about, Message("not-recovered", what, project.place, (again,)))
     return messages
 
 

@@ -46,28 +46,27 @@ def plan(
     *,
     now: float,
     accounts: Mapping[TargetName, str] | None = None,
+    unrecovered: Mapping[str, Message] | None = None,
     allow_empty: bool = False,
 ) -> Plan:
     """Return the plan for the selection. Every gate before a create is evaluated here and nowhere else.
 
-    `now` is in epoch seconds. `accounts` has a hash of the client id for each target with a client id. Raises
-    SelectionError for a pattern that matches nothing and, unless `allow_empty`, Refused for a target without any
-    desired subscription.
+    `now` is in epoch seconds. `accounts` has a hash of the client id for each target with a client id, `unrecovered` a
+    message for each attempt of which a recovery file knows more. Raises SelectionError for a pattern that matches
+    nothing and, unless `allow_empty`, Refused for a target without any desired subscription.
     """
-    selected = _selected(desired, record, selection, allow_empty=allow_empty)
+    selected, lacks = _selected(desired, record, selection, allow_empty=allow_empty), unrecovered or {}
     differing, undeclared = _differing(desired, record)
     gates = obstacle_messages(record, standing, desired.record, now) if standing.obstacles else ()
     strange = {name: foreign(target, record, (accounts or {}).get(name)) for name, target in desired.targets.items()}
     routes = Routes(desired, record)
-    there = [desired.subscriptions[address] for address in differing if address in desired.subscriptions]
-    wanted = {wish.address: Request(wish.codes, wish.template) for wish in there}
-    planned = [
-        blocked(change, record, standing, gates, strange, now)
+    wishes = desired.subscriptions
+    wanted = {name: Request(wishes[name].codes, wishes[name].template) for name in differing if name in wishes}
+    cases = (
+        Case(address, wanted.get(address), attempts, desired.targets[address.target], record, routes, now, lacks)
         for address, attempts in differing.items()
-        for change in changes_of(
-            Case(address, wanted.get(address), attempts, desired.targets[address.target], record, routes, now)
-        )
-    ]
+    )
+    planned = [blocked(change, record, standing, gates, strange, now) for case in cases for change in changes_of(case)]
     if not standing.first_gate_open:
         planned = [without_commands(change) for change in planned]
     changes = [_with_digest(change, desired, record) for change in ordered(planned, routes, selection)]
@@ -87,6 +86,7 @@ def plan(
         recipients=tuple(sorted(desired.recipients)),
         undeclared=tuple(attempt for attempt in undeclared if selection.has(attempt.address)),
         superseded=tuple(attempt for attempt in routes.superseded_attempts if selection.has(attempt.address)),
+        unrecovered=tuple(dict.fromkeys(lacks.values())),
     )
 
 

@@ -130,6 +130,8 @@ def _contradicted(statement: Resolve, attempt: Attempt, case: Case) -> Message |
             way = step(way.text, *way.command, "--force")
         what = f"attempt {attempt.id} is recorded as {known} already"
         return Message("resolve-contradicted", what, attempt.address, (way,))
+    if not statement.created and attempt.id in case.unrecovered:
+        return case.unrecovered[attempt.id]
     if not attempt.settled(case.now):
         after = stamp(attempt.settled_by)
         what = f"the call of attempt {attempt.id} may be in flight until {after}"

@@ -138,7 +138,8 @@ class Case(Struct, frozen=True):
 
     `expected` is the id that `record:` names, `notes` are the notes that concern the record, and `second` is as in
     `Stored`. `continues` is true if the record is closed and goes on at a place that can be read. `signs` returns the
-    codes received at the URL of an attempt since its create that no other attempt explains. `new_id` draws an id.
+    codes received at the URL of an attempt since its create that no other attempt explains. `unrecovered` has a message
+    for each attempt of which a recovery file knows more. `new_id` draws an id.
     """
 
     standing: Standing
@@ -153,6 +154,7 @@ class Case(Struct, frozen=True):
     second: str | None = None
     continues: bool = False
     signs: Callable[[Attempt], Collection[str]] = lambda _: ()
+    unrecovered: Mapping[str, Message] = {}
     in_ci: bool = False
 
     @property

@@ -158,7 +158,8 @@ def _sent_again(attempt: Attempt, plan: Plan | None) -> Message | None:
             what = "outcome unknown; the next apply sends it again (unknown: retry): nothing to do"
             return Message("sent-again-later", what, attempt.address)
         if attempt.id in [blocking.id for blocking in change.blocking] and change.address == attempt.address:
-            return next((reason for reason in change.reasons if reason.name == "sent-again-later"), None)
+            told = (reason for reason in change.reasons if reason.name in ("sent-again-later", "not-recovered"))
+            return next(told, None)
     return None
 
 

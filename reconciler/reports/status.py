@@ -35,6 +35,7 @@ from reconciler.reports.plan import (
     superseded_alerts,
     surplus_messages,
     twice,
+    unrecovered,
 )
 from reconciler.reports.words import STATUS, ago, capital, counted, listed
 
@@ -73,7 +74,7 @@ def status_document(status: ProjectStatus) -> Document:
         alerts=(*blocked_alerts(status.plan), *alerts(_unsettled(status))),
         body=tuple(block for target in status.targets for block in _target(target)),
         summary=(
-            *alerts((*surplus_messages(status.plan), *_doubts(status)), "Warning"),
+            *alerts((*unrecovered(status.plan), *surplus_messages(status.plan), *_doubts(status)), "Warning"),
             *superseded_alerts(status.plan.superseded),
             *(Paragraph(text, Tone.WARNING) for target in status.targets for text in _differing(target, status.now)),
         ),

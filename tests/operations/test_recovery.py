@@ -8,32 +8,35 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.command_line import commands_in
-from support.memory_project import EU, NOW, URL, MemoryProject, created, unknown
+from support.memory_project import EU, NOW, URL, MemoryProject, created, desired_of, unknown
 from support.memory_record import AT, RECORD, MemoryStore, record_of
 from support.records import linked, time_of
 
 from reconciler.errors import RecordDamaged, Refused, SelectionError, SettingsError
+from reconciler.model.plan import Action
 from reconciler.model.record import Status
 from reconciler.operations.history import attempts_json, history, show, verify
+from reconciler.operations.plan import make_plan
 from reconciler.operations.recovery_file import recovered, save, unrecovered
 from reconciler.operations.statements import prepare
 from reconciler.record.chain import parse
-from reconciler.record.facts import Begun, Closed, Completed, LossOpened, RemovalRequested, Renamed
+from reconciler.record.facts import Absent, Begun, Closed, Completed, LossOpened, RemovalRequested, Renamed
 from reconciler.record.gates import IN_FLIGHT_AFTER_LOSS
-from reconciler.record.statements import CancelRemoval, Complete, Recover
+from reconciler.record.statements import CancelRemoval, Complete, Recover, Resolve
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from reconciler.model.desired import Desired
     from reconciler.record.facts import AnyFact
 
 OFFERS, LOANS = f"{EU}/offers", f"{EU}/loans"
 ID = "0123456789abcdef0123456789abcdef"
 
 
-def project_with(*facts: AnyFact) -> MemoryProject:
+def project_with(*facts: AnyFact, desired: Desired | None = None) -> MemoryProject:
     """Return a project whose record says these facts."""
-    project = MemoryProject({"memory:a": MemoryStore(record_of(*facts))})
+    project = MemoryProject({"memory:a": MemoryStore(record_of(*facts))}, desired)
     project.journal.read()
     return project
 
@@ -65,7 +68,7 @@ class TestRecoveryFile:
         save(tmp_path / "reconciler", RECORD, "memory:a", [request], "the answer was lost")
         (file,) = project.recovery_files
         project.say(CancelRemoval(OFFERS))
-        assert unrecovered(project, project.journal.read()) == []
+        assert not unrecovered(project, project.journal.read())
         assert project.say(recovered(project, str(file))).facts == ()
         assert project.record_at().attempts["a"].status is Status.LIVE
 
@@ -76,10 +79,25 @@ class TestRecoveryFile:
         project = project_with(intended)
         message = save(project.data_directory, RECORD, "memory:a", [answered], "")
         save(project.data_directory, "f" * 32, "memory:b", [answered], "")
-        (named,) = unrecovered(project, project.journal.read())
+        (named,) = unrecovered(project, project.journal.read()).values()
         assert named.steps[0].command == message.steps[-1].command
         project.say(recovered(project, named.steps[0].command[-1]))
-        assert unrecovered(project, project.journal.read()) == []
+        assert not unrecovered(project, project.journal.read())
+
+    def test_nothing_is_sent_or_settled_before_its_results_are_recovered(self) -> None:
+        """While a file of this machine has facts of an attempt, it is neither created again nor said not to exist."""
+        intended, answered = created("a", OFFERS)
+        project = project_with(intended, desired=desired_of({OFFERS: (("ONB10001",), URL.format("offers"))}))
+        save(project.data_directory, RECORD, "memory:a", [answered], "")
+        with pytest.raises(Refused) as caught:
+            project.say(Resolve(OFFERS, created=False))
+        (file,) = project.recovery_files
+        assert commands_in(caught.value.messages) == [f"reconciler state recover {file}"]
+        project.add(Absent(at=AT, attempt="a"))
+        (change,) = make_plan(project).plan.changes
+        assert (Action.BLOCKED, caught.value.messages) == (change.action, change.reasons)
+        project.say(recovered(project, str(file)))
+        assert make_plan(project).plan.changes == []
 
     def test_what_cannot_be_saved_is_in_the_message(self, tmp_path: Path) -> None:
         """Where no file can be written, the message has the lines, and these can be recovered."""

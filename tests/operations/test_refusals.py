@@ -79,7 +79,7 @@ def pinned(at: Refusals) -> None:
 def not_recovered(at: Refusals) -> object:
     """Read a record that lacks what an apply has saved."""
     save(at.project.data_directory, at.project.journal.read().record.id, "memory:a", created("d" * 32, LOANS), "")
-    return unrecovered(at.project, at.project.journal.read())
+    return [*unrecovered(at.project, at.project.journal.read()).values()]
 
 
 def served(at: Refusals, interval: float = 15.0, env_file: Path | None = None) -> None:

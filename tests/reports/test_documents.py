@@ -31,7 +31,7 @@ from reconciler.reports.apply import apply_document
 from reconciler.reports.doctor import doctor_document, validation_document
 from reconciler.reports.document import Alert, Changed, Field, Table, Tone, alerts, sentence
 from reconciler.reports.letters import Purpose, letter, letters_by_target, one_line
-from reconciler.reports.plan import differences
+from reconciler.reports.plan import differences, plan_document
 from reconciler.reports.record import history_document, record_document
 from reconciler.reports.status import parity_document, removals_document, status_document
 from reconciler.reports.words import ago, counted, listed
@@ -199,6 +199,21 @@ def test_a_status_gives_codes_in_one_line() -> None:
 def test_a_status_never_says_less_than_is_known(known: ProjectStatus, verdict: str) -> None:
     """All matches only if nothing differs and nothing is unknown."""
     assert status_document(known).title == verdict
+
+
+def test_results_in_a_recovery_file_are_recovered_first() -> None:
+    """The file is named once, and no command that settles the outcome otherwise."""
+    lacking = Message("not-recovered", "they are in f", "record", (step("add them", "reconciler", "state", "recover"),))
+    blocked = change(Action.BLOCKED, block=Block.UNRESOLVED, blocking=(UNKNOWN,), reasons=(lacking,))
+    left = plan(blocked, unrecovered=(lacking,))
+    for document in (
+        status_document(status_of(ObservedAttempt(UNKNOWN, {}), plan=left)),
+        apply_document(Applied((), Verdict.UNRESOLVED, unresolved=(UNKNOWN,), left=left)),
+        plan_document(left),
+    ):
+        text = terminal.render(document)
+        assert (1, 0) == (text.count("state recover"), text.count("state resolve"))
+    assert "they are in f" in terminal.render(status_document(status_of(plan=plan(unrecovered=(lacking,)))))
 
 
 def test_an_unresolved_create_that_blocks_a_change_is_told_once() -> None:

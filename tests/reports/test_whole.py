@@ -69,7 +69,7 @@ GOING = attempt(
     "europe/staging/going", ("A", "B"), id="e" * 32, status=Status.AWAITING_REMOVAL, requested=AT,
     requested_codes=("A",), fields={"subscriptionId": "s1", "orderId": "o1", "name": "x"}, url=f"{URL}/e",
 )  # fmt: skip
-KEPT = attempt("europe/staging/kept", cancelled=AT, outcome=None, url=f"{URL}/k")
+KEPT = attempt("europe/staging/kept", cancelled=dict.fromkeys(attempt().codes, AT), outcome=None, url=f"{URL}/k")
 REVIVED = attempt("europe/staging/back", id="f" * 32, received=AT)
 HELD = attempt(
     codes=("ONB10011", "ONB10012"), http_status=201, detail="created", supersedes=("d" * 32,), received=AT,
