@@ -142,6 +142,14 @@ def test_a_private_key_is_covered(tmp_path: Path, text: str) -> None:
     assert "MIGHAg" not in str(found)
 
 
+@pytest.mark.parametrize("value", ["hunter2-xy", "Troubador", "europe-staging-and-more"])
+def test_a_value_that_no_text_contains_by_chance_is_a_secret(tmp_path: Path, value: str) -> None:
+    """A digit, a capital letter or sixteen characters are enough."""
+    config = write(tmp_path, {"a.yaml": f"{TARGETS}# {value}"})
+    found = mistakes_in(config, {"RECONCILER_EUROPE_STAGING_CLIENT_SECRET": value})
+    assert ["secret"] == [each.name for each in found]
+
+
 @pytest.mark.parametrize("value", ["short", "europe-staging"])
 def test_a_value_that_any_text_may_contain_is_no_secret(tmp_path: Path, value: str) -> None:
     """Short values and plain words are not searched for."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from reconciler.model.address import TargetName
 
 OTHER = "https://api.other.example"
+ONE, TWO = (f"sha256:{digit * 64}" for digit in "12")
 
 
 @pytest.fixture
@@ -112,17 +113,19 @@ def test_slash_makes_no_other_service(scene: Scene) -> None:
     assert () == scene.plan().targets[EUROPE].foreign
 
 
-@pytest.mark.parametrize(("account", "is_bound"), [("sha256:one", True), ("sha256:two", False), (None, True)])
+@pytest.mark.parametrize(("account", "is_bound"), [(ONE, True), (TWO, False), (None, True)])
 def test_other_account(scene: Scene, account: str | None, *, is_bound: bool) -> None:
     """A target that is bound to another account creates nothing; where no client id is set, nobody knows."""
-    scene.hear(scene.begin("old", "ONB10002", hooks("old"), account="sha256:one"), Outcome.CREATED)
+    scene.hear(scene.begin("old", "ONB10002", hooks("old"), account=ONE), Outcome.CREATED)
     scene.want("offers", "ONB10001", hooks("offers"))
     accounts = {EUROPE: account} if account else {}
     change = next(change for change in scene.plan(accounts=accounts).changes if change.address.name == "offers")
     assert (None if is_bound else Block.FOREIGN) is change.block
     for message in scene.plan(accounts=accounts).targets[EUROPE].foreign:
-        assert "to the account sha256:one…, but the settings name sha256:two…; nothing" in message.what
-    scene.rebind(EUROPE, account="sha256:two")
+        assert (
+            "to the account sha256:111111111111…, but the settings name sha256:222222222222…; nothing" in message.what
+        )
+    scene.rebind(EUROPE, account=TWO)
     assert () == scene.plan(accounts=accounts).targets[EUROPE].foreign
 
 
