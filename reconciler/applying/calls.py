@@ -133,7 +133,7 @@ class Breaker(Struct, frozen=True):
 
     def tripped(self, limits: Limits) -> str | None:
         """Return why nothing more is sent to the target; None if calls may be sent."""
-        again = "; the next apply sends this once it answers again, and repeats no create"
+        again = "; the next apply sends this once it answers again"
         if self.unknowns >= limits.in_a_row:
             return f"{self.unknowns} unknown outcomes in a row: the service seems to be unavailable{again}"
         if self.busy >= limits.in_a_row:

@@ -58,7 +58,7 @@ def init(
     )
     written = operation.initialize(directory, choices, invocation.project.data_directory)
     files = (*(("wrote", file) for file in written.files), *((("wrote", str(written.key)),) if written.key else ()))
-    verdict = "Done. Next:" if written.files else "Nothing is missing."
+    verdict = "Done. Next:" if written.files else "Nothing is missing. For another key, first take out `recipients:`."
     invocation.terminal.show(
         Document("init", verdict, body=(Facts(files),), next=Commands(todos(written.steps)) if written.steps else None)
     )

@@ -34,13 +34,16 @@ _SHORTEST = 8
 @click.argument("address")
 @attempts_option
 @identity_option
-@click.option("--field", metavar="NAME", default="", help="Print only this field of the response.")
+@click.option(
+    "--field", metavar="NAME", default="", help="Print only this field of the response; a secret that was set, whole."
+)
 @click.option("--headers", is_flag=True, help="Print the status line and the headers too.")
 def show(
     invocation: Invocation, address: str, attempts: tuple[str, ...], identity: Path | None, field: str, headers: bool
 ) -> None:
     """Print the response to a create, which may hold the subscription's secret, or one field of it."""
     response = response_of(invocation.project, address, attempts, identity)
+    field = field if response.head else ""  # a secret that was set is printed whole
     text = field_of(response.body, field) if field else ""
     head = response.head.decode(errors="backslashreplace").splitlines() if headers else []
     values = (line.partition(":")[2].strip() for line in head)

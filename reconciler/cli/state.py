@@ -92,7 +92,7 @@ def import_(
 @click.option("--created/--not-created", "created", default=None, help="What became of the create.")
 @attempts_option
 @click.option("--note", metavar="TEXT", default="", help="How it is known; kept in the record.")
-@click.option("--force", is_flag=True, help="Allow --not-created though there are signs that it exists.")
+@click.option("--force", is_flag=True, help="Contradict the record, or signs that it exists.")
 @consent_options
 def resolve(
     invocation: Invocation,

@@ -98,9 +98,13 @@ def _create(directory: Path, choices: Choices, data_directory: Path, undo: ExitS
     if choices.github:
         files |= _workflow(directory, choices.environments, state)
     _write(directory, files, undo)
-    commands = (("validate",), ("state", "init"), ("plan",)) if choices.begins_here else (("validate",),)
-    following = [Step("then run", ("reconciler", *words)) for words in commands]
-    following += [] if choices.begins_here else [Step("begin the record once, on a person's machine")]
+    following = [Step("then run", ("reconciler", "validate"))]
+    if choices.begins_here:
+        init, when = ("reconciler", "state", "init"), "if no subscription exists yet, begin the record with"
+        following += [Step(when, (*init, "--complete")), Step("or, if some exist, with", init)]
+        following += [Step("to see what an apply creates, run", ("reconciler", "plan"))]
+    else:
+        following += [Step("begin the record once, on a person's machine")]
     if key is None and state != FILE:
         text = "`apply` refuses to save create responses unencrypted; to create an age key for them, run"
         following.append(Step(text, ("reconciler", "init", "--age-key")))
@@ -206,8 +210,8 @@ def _github_steps(files: Mapping[str, str]) -> list[Step]:
     copy = (
         "in the workflow, replace `$` with the repository of reconciler, and add its commit: OWNER/REPOSITORY/…@COMMIT"
     )
-    following = "on GitHub, create the environments, secrets and rulesets: .github/actions/reconcile/README.md"
-    return [*([Step(copy)] if "uses: $/" in files[WORKFLOW] else []), Step(following)]
+    page = "on GitHub, create the environments, secrets and rulesets: .github/actions/reconcile/README.md of reconciler"
+    return [*([Step(copy)] if "uses: $/" in files[WORKFLOW] else []), Step(page)]
 
 
 def _make_key(data_directory: Path, undo: ExitStack) -> tuple[str, Path]:

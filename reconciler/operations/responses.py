@@ -194,7 +194,7 @@ def _unseal(text: str, identity: Path | None) -> bytes:
 
 def _read_identity(path: Path | None) -> str:
     if path is None:
-        raise _identity_error("no-identity", "encrypted; no age identity given", "--identity")
+        raise _identity_error("no-identity", "the response is encrypted; no age identity given", "--identity")
     if _PRIVATE_KEY.search(str(path)):
         what = "expected a file, got a private key, which every user of this machine can see in the process list"
         advice = step("stop using this key, and create another with age-keygen")
@@ -209,4 +209,8 @@ def _read_identity(path: Path | None) -> str:
 
 
 def _identity_error(name: str, what: str, where: str) -> SettingsError:
-    return SettingsError(Message(name, what, where, (Step("use --identity with a file that age-keygen wrote"),)))
+    return SettingsError(
+        Message(
+            name, what, where, (Step("use --identity FILE, the private key; `init --age-key` said where it wrote it"),)
+        )
+    )

@@ -21,11 +21,14 @@ if TYPE_CHECKING:
 def response_of(project: Project, address: str, attempts: Sequence[str], identity: Path | None) -> Response:
     """Return the last response, or secret set by hand, of the attempt at an address that has one.
 
+    Only attempts in force count, unless there is none.
     Raises Refused if several attempts have one, and RecordError if none can be read.
     """
     responses = _responses(project)
     record = project.journal.read().record
-    texts = {attempt.id: _texts(responses, attempt) for attempt in _at(record, address, attempts)}
+    there = _at(record, address, attempts)
+    known_to_deliver = [attempt for attempt in there if attempt.in_force]
+    texts = {attempt.id: _texts(responses, attempt) for attempt in known_to_deliver or there}
     kept = {attempt: known for attempt, known in texts.items() if known}
     if not kept:
         steps = (step("ask the operator for the secret, then run", "reconciler", "secret", "set", address),)

@@ -165,14 +165,9 @@ def _selected(desired: Desired, record: Record, selection: Selection, *, allow_e
     empty = {target.name for target in selected if not allow_empty and not desired.by_target.get(target.name)}
     attempts = record.attempts.values() if empty else ()
     live = Counter(attempt.address.target for attempt in attempts if attempt.status is Status.LIVE)
+    what, remove = "config/ defines no subscription for this target", Step("to have all removed, use --allow-empty")
     messages = [
-        Message(
-            "nothing-desired",
-            f"config/ defines no subscription for this target, but {live[name]} {'is' if live[name] == 1 else 'are'}"
-            " in force",
-            name,
-            (Step("to have all of them removed, use --allow-empty"),),
-        )
+        Message("nothing-desired", f"{what}; in force: {live[name]}", name, (remove,))
         for name in sorted(empty & live.keys())
     ]
     if messages:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 NOTHING_IN_FORCE = Message("nothing-in-force", "no subscription in force")
 NOT_DESIRED = Message("not-desired", "no longer in config/")
-SUPERSEDED = Message("superseded", "sent again; a later attempt delivers in its place")
+SUPERSEDED = Message("superseded", "this create was sent again, and the later one delivers; this one can be removed")
 WANTED_AGAIN = Message("desired-again", "awaiting removal, but in config/ again")
 TO_BE_REPLACED = Message("to-be-replaced", "to be replaced after its removal")
 SECOND_SECRET = Message("second-secret", "its endpoint must now accept two signing secrets")
@@ -50,9 +50,11 @@ def url_changed(old: Iterable[str]) -> Message:
     return Message("url-changed", f"the URL changed from {', '.join(sorted(set(old)))}")
 
 
-def already_delivered(template: str) -> Message:
+def already_delivered(after: Request, old: Iterable[Attempt]) -> Message:
     """Return the reason for the removal of an attempt at an old URL."""
-    return Message("already-delivered", f"superseded: already delivered to {template}")
+    beyond = sorted({code for attempt in old for code in attempt.codes}.difference(after.codes))
+    also = f"; {', '.join(beyond)} no longer in config/" if beyond else ""
+    return Message("already-delivered", f"superseded: the URL in config/ is {after.template}{also}")
 
 
 def sent_again(attempts: Iterable[Attempt]) -> Message:
@@ -92,8 +94,8 @@ def cancel_removal(attempt: Attempt) -> Message:
 
 def sent_again_later(attempt: Attempt, after: float, now: float) -> Message:
     """Return the message that nobody has to resolve an unknown create, as an apply after that time sends it again."""
-    known = "its call may be in flight; if it has no outcome," if attempt.in_flight(now) else "outcome unknown;"
-    what = f"{known} after {stamp(after)} the next apply sends it again (unknown: retry): nothing to do"
+    known = "its call may be in flight" if attempt.in_flight(now) else "outcome unknown"
+    what = f"{known}; nothing to do: the next apply after {stamp(after)} sends it again"
     return Message("sent-again-later", what, attempt.address, settling(attempt)[2:])
 
 

@@ -138,7 +138,7 @@ def _settled(case: Case) -> list[Change]:
     elif missing:
         changes += _deliver(case, Request(tuple(missing), case.after.template), kept, old)
     elif old:
-        changes.append(case.change(Action.REMOVE, reasons.already_delivered(case.after.template), concerns=old))
+        changes.append(case.change(Action.REMOVE, reasons.already_delivered(case.after, old), concerns=old))
     return _with_one_removal(changes) if len(changes) > 1 else changes
 
 
@@ -218,7 +218,7 @@ def _deliver(case: Case, request: Request, kept: Sequence[Attempt], old: Sequenc
         added = case.change(Action.CREATE, reasons.NOTHING_IN_FORCE, request=request, warnings=warnings)
     if not old:
         return [added]
-    return [added, case.change(Action.REMOVE, reasons.already_delivered(request.template), concerns=old)]
+    return [added, case.change(Action.REMOVE, reasons.already_delivered(case.after or request, old), concerns=old)]
 
 
 def _blocked_elsewhere(case: Case, request: Request) -> Change | None:

@@ -155,7 +155,7 @@ def _sent_again(attempt: Attempt, plan: Plan | None) -> Message | None:
     """Return the message for an unknown create that the next apply retries; None if a person must settle it."""
     for change in plan.changes if plan else ():
         if change.action is Action.RETRY and attempt.id in change.concerns:
-            what = "outcome unknown; the next apply sends it again (unknown: retry): nothing to do"
+            what = "outcome unknown; nothing to do: the next apply sends it again"
             return Message("sent-again-later", what, attempt.address)
         if attempt.id in [blocking.id for blocking in change.blocking] and change.address == attempt.address:
             told = (reason for reason in change.reasons if reason.name in ("sent-again-later", "not-recovered"))

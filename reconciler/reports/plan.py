@@ -201,7 +201,7 @@ def surplus_messages(plan: Plan) -> Iterator[Message]:
 
 def superseded_alerts(attempts: Iterable[Attempt]) -> tuple[doc.Alert, ...]:
     """Return notes that these attempts may exist in addition to their retries, and how to find out."""
-    what = "may exist too; a notification at its URL shows it (state observe FILE), or ask the operator (removal list)"
+    what = "may exist too. A notification at its URL proves it (state observe FILE). Or ask the operator (removal list)"
     notes = (Message("superseded", what, f"{each.address} (attempt {each.id}, {each.url})") for each in attempts)
     return alerts(notes, "Note")
 

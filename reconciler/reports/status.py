@@ -11,18 +11,7 @@ from reconciler.model.status import Proof, View
 from reconciler.record.gates import removal_command
 from reconciler.reports import document as doc
 from reconciler.reports.apply import unresolved_message
-from reconciler.reports.document import (
-    Commands,
-    Details,
-    Document,
-    Heading,
-    Letter,
-    Paragraph,
-    Table,
-    Todo,
-    Tone,
-    alerts,
-)
+from reconciler.reports.document import Commands, Document, Heading, Letter, Paragraph, Table, Todo, Tone, alerts
 from reconciler.reports.letters import Purpose, letter, letters_by_target
 from reconciler.reports.plan import (
     awaits_operator,
@@ -79,7 +68,7 @@ def status_document(status: ProjectStatus) -> Document:
             *(Paragraph(text, Tone.WARNING) for target in status.targets for text in _differing(target, status.now)),
         ),
         next=Commands(tuple(_next(status))) if any(_next(status)) else None,
-        details=(Details("Event codes by subscription and target", (_matrix(status),)),) if status.targets else (),
+        details=(doc.Details("Event codes by subscription and target", (_matrix(status),)),) if status.targets else (),
     )
 
 

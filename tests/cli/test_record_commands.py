@@ -187,7 +187,8 @@ def test_the_record_moves_to_another_place(applied: CommandLine, tmp_path: Path)
     digest = re.search(r"Digest: (sha256:\w{64})", shown)
     assert digest
     assert applied("state", "copy", old, f"{new}.other", "--expect-digest", digest[1]).code == 1
-    assert f"`state: {new}`" in applied.fine("state", "copy", old, new, "--expect-digest", digest[1]).out
+    told = applied.fine("state", "copy", old, new, "--expect-digest", digest[1]).out
+    assert f"`RECONCILER_STATE` in the environment overrides `state:` in config/; change it to {new}" in told
     assert "is complete" in applied.fine("state", "copy", old, new, "--expect-digest", digest[1]).out
     assert applied("removal", "request", OFFERS).code == 1
     assert applied.fine("--state", new, "plan").out.endswith("No changes. 2 subscriptions match the configuration.\n")

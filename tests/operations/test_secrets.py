@@ -10,6 +10,7 @@ from support.memory_project import EU, URL, MemoryProject, created, desired_of, 
 from support.memory_record import MemoryStore, record_of
 
 from reconciler.operations.secrets import response_of, secret_statement, secrets_by_template, secrets_of
+from reconciler.record.statements import ConfirmRemoval
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,6 +41,15 @@ def test_a_secret_belongs_to_the_attempt_that_is_named(project: MemoryProject, t
     shown = [response_of(project, OFFERS, (attempt,), tmp_path / "key").body for attempt in (A, B)]
     assert shown == [A.encode(), B.encode()]
     assert secrets_of(project, OFFERS, tmp_path / "key") == {A.encode(), B.encode()}
+
+
+def test_the_secret_of_a_removed_subscription_is_not_shown_beside_that_of_its_successor(project: MemoryProject) -> None:
+    """What `secret set` takes without `--attempt`, `secret show` shows without it."""
+    for attempt in (A, B):
+        project.say(secret_statement(project, OFFERS, (attempt,), attempt.encode()))
+    project.say(ConfirmRemoval(OFFERS, (A,)))
+    assert B.encode() == response_of(project, OFFERS, (), None).body
+    assert A.encode() == response_of(project, OFFERS, (A,), None).body
 
 
 def test_secrets_by_the_template_of_what_may_deliver(project: MemoryProject) -> None:

@@ -128,6 +128,15 @@ def test_replace_what_is_left(scene: Scene) -> None:
     assert (Action.REMOVE, (old,), ["already-delivered"]) == (change.action, change.concerns, names(change))
 
 
+def test_superseded_names_the_codes_that_the_new_url_does_not_deliver(scene: Scene) -> None:
+    """Of two codes at the old URL, one is delivered at the new one, and the other is not desired."""
+    scene.want("offers", "ONB10001", hooks("new"))
+    scene.hold("offers", "ONB10001 ONB10002", hooks("old"))
+    scene.hold("offers", "ONB10001", hooks("new"))
+    (why,) = scene.change().reasons
+    assert [False, True] == [f"{code} no longer in config/" in why.what for code in ("ONB10001", "ONB10002")]
+
+
 def test_extend_and_remove(scene: Scene) -> None:
     """An old URL whose codes are delivered to the new one does not matter to one more code there: two changes."""
     scene.want("offers", "ONB10001 ONB10002", hooks("new"))

@@ -180,7 +180,7 @@ def test_nothing_to_do_before_it_is_sent_again(has_answer: bool) -> None:
     (change,) = planned.changes
     assert change.block is (Block.UNRESOLVED if has_answer else Block.IN_FLIGHT)
     (message,) = change.reasons
-    later = f"after {stamp(scene.attempt(attempt).settled_by)} the next apply sends it again (unknown: retry)"
+    later = f"nothing to do: the next apply after {stamp(scene.attempt(attempt).settled_by)} sends it again"
     assert (later in message.what, "operator" in message.what) == (True, False)
     assert ["reconciler state observe FILE"] == commands(change)
     left = Applied((), Verdict.UNRESOLVED, unresolved=(scene.attempt(attempt),), left=planned)
@@ -188,7 +188,7 @@ def test_nothing_to_do_before_it_is_sent_again(has_answer: bool) -> None:
     assert (later in said, "state resolve" in said, "Ask the operator" in said) == (True, False, False)
     left = Applied((), Verdict.UNRESOLVED, unresolved=(scene.attempt(attempt),), left=scene.plan())
     for said in (render(apply_document(left)), render(status_document(scene.status()))):
-        assert "the next apply sends it again (unknown: retry)" in said
+        assert "nothing to do: the next apply sends it again" in said
         assert "state resolve" not in said
 
 
@@ -214,7 +214,7 @@ def test_sent_again_is_not_forgotten(scene: Scene) -> None:
     for document in (plan_document(planned), applied, status_document(scene.status()), listed):
         for form in (render, markdown.render, html.render):
             said = form(document)
-            assert 1 == said.count("may exist too; a notification at its URL shows it (state observe FILE)")
+            assert 1 == said.count("may exist too. A notification at its URL proves it (state observe FILE)")
             assert lost.id in said
             assert "by other means" not in said
             assert "state resolve" not in said

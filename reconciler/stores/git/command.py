@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 30.0
 """The time limit of one git command, in seconds."""
-CONNECTION = Step("check the network, the URL and the credentials; a workflow needs `permissions: contents: write`")
+CONNECTION = Step("check the network, the URL and the credentials: a deploy key, or a token that may write `contents`")
 
 _MISLEADING = re.compile(
     r"GIT_(DIR|WORK_TREE|IMPLICIT_WORK_TREE|INDEX_FILE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|COMMON_DIR|PREFIX"
