@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import nullcontext
-from errno import ENOSPC
+from errno import EACCES, EIO, ENOSPC, EROFS
 from typing import TYPE_CHECKING, Never
 
 import pytest
@@ -18,6 +18,8 @@ from reconciler.disk import (
     make_directory,
     private_directory,
     replace_file,
+    settle,
+    settle_name,
     written_beside,
 )
 from reconciler.errors import SettingsError
@@ -173,3 +175,18 @@ def test_locks_that_other_hosts_do_not_see(kind: str, options: str, alone: bool)
     assert find_host_only_locks(f"{mounts}3 2 8:2 / /a\\040b rw - ext4 d rw\n", "/a b/c") is None
     below = f"3 2 8:2 / /a\\040b/c rw - ext4 d rw\n{mounts}"
     assert find_host_only_locks(below, "/a b/c/d") is None
+
+
+@pytest.mark.parametrize(("problem", "matters"), [(EIO, True), (ENOSPC, True), (EACCES, False), (EROFS, False)])
+def test_what_was_read_is_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: int, matters: bool
+) -> None:
+    """A sync that fails is an error, unless it is not for this user, or the disk is not written to."""
+    with (tmp_path / "a").open("wb") as file:
+        settle(file.fileno())
+        settle_name(tmp_path / "b")
+        monkeypatch.setattr(os, "fsync", failing(OSError(problem, "failed")))
+        with pytest.raises(OSError, match="failed") if matters else nullcontext():
+            settle(file.fileno())
+        with pytest.raises(OSError, match="failed") if matters else nullcontext():
+            settle_name(tmp_path / "c")

@@ -162,7 +162,8 @@ def test_detection_is_bounded(what: str, most: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("X-Sent", MOMENT), ("X-Sent", "2026-03-01T12:00:00Z"), ("X-Request-Id", "a")]
+    ("name", "value"),
+    [("X-Sent", MOMENT), ("X-Sent", "2026-03-01T12:00:00Z"), ("X-Request-Id", "a"), ("Webhook-Timestamp", "1")],
 )
 def test_a_moment_is_known_by_its_name_or_its_value(name: str, value: str) -> None:
     """The signed content may have it before the body; and what is found is sorted."""

@@ -6,7 +6,8 @@ import select
 import socket
 import struct
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
+from io import BufferedReader, BytesIO
 from threading import Event, active_count
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from support.notified import Answered, notification, post, talk, wait_until
 
 from reconciler.errors import SettingsError
 from reconciler.loopback import Server
-from reconciler.requests import BODY_LIMIT, Malformed, Request, Response, parse_head
+from reconciler.requests import BODY_LIMIT, Malformed, Request, Response, parse_head, read_body
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -204,6 +205,23 @@ class TestHostile:
         assert [status] == statuses(talk(server.server_port, HEAD + head + b"\r\n" + body, half_close=True))
         assert [] == desk.bodies
 
+    @pytest.mark.parametrize("end", [len(HEAD), len(HEAD) - 1, len(HEAD) - 2, 5])
+    def test_head_that_is_cut_off(self, server: Server, desk: Desk, end: int) -> None:
+        """It is a 400, wherever it ends."""
+        assert [400] == statuses(talk(server.server_port, HEAD[:end], half_close=True))
+
+    @pytest.mark.parametrize("more", [0, 1])
+    def test_largest_body(self, more: int) -> None:
+        """In chunks, it may be as large as one with a length."""
+        first = BODY_LIMIT + more - 5
+        chunks = b"%x\r\n%s\r\n5\r\nyyyyy\r\n0\r\n\r\n" % (first, b"x" * first)
+        with pytest.raises(Malformed, match="larger") if more else nullcontext():
+            assert len(read_body(BufferedReader(BytesIO(chunks)), None)) == BODY_LIMIT
+        with pytest.raises(Malformed, match="larger") if more else nullcontext():
+            assert (
+                parse_head(["GET / HTTP/1.1", "host: a", f"content-length: {BODY_LIMIT + more}"]).length == BODY_LIMIT
+            )
+
     def test_old_client_with_chunks(self, server: Server, desk: Desk) -> None:
         """HTTP/1.0 has no chunks."""
         head = b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
@@ -299,14 +317,17 @@ class TestBounds:
 class TestEnds:
     """Senders that have gone, and a server that stops."""
 
-    def test_sender_that_resets(self, server: Server, desk: Desk, capfd: pytest.CaptureFixture[str]) -> None:
-        """Nothing is printed, and the next one is served."""
-        connection = socket.create_connection(("127.0.0.1", server.server_port))
-        connection.sendall(HEAD + b"\r\n")
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        connection.close()
-        assert 200 == post(server.url, b"{}").status
-        assert ("", "") == capfd.readouterr()
+    def test_sender_that_resets(self, desk: Desk, capfd: pytest.CaptureFixture[str]) -> None:
+        """Nothing is printed or reported, and the next one is served."""
+        failures: list[Exception] = []
+        with Server(0, desk.handle, failed=failures.append) as server:
+            for sent in (HEAD, HEAD + b"\r\n"):
+                connection = socket.create_connection(("127.0.0.1", server.server_port))
+                connection.sendall(sent)
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                connection.close()
+            assert 200 == post(server.url, b"{}").status
+        assert (("", ""), []) == (capfd.readouterr(), failures)
 
     def test_stop_lets_requests_be_answered(self, desk: Desk) -> None:
         """What was read is answered; idle connections are not waited for."""
