@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import Struct
+
+if TYPE_CHECKING:
+    from datetime import timedelta
 
 
 class Discreet(Struct, frozen=True):
@@ -35,3 +38,11 @@ class Instant(Struct, frozen=True):
 def stamp(wall: float) -> str:
     """Return epoch seconds as a timestamp for records and reports: UTC, ISO 8601, to the second, with a Z."""
     return datetime.fromtimestamp(wall, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def later(at: str, by: timedelta) -> str:
+    """Return the timestamp that is later by a time; the text itself if it is no timestamp, since records may say so."""
+    try:
+        return stamp((datetime.fromisoformat(at) + by).timestamp())
+    except (ValueError, OverflowError):
+        return at

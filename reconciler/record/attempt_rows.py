@@ -6,6 +6,7 @@ attempts applies only to those, so its command can safely be pasted twice, late,
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, assert_never
 
 from reconciler.errors import Message, Refused, SelectionError, step
@@ -17,7 +18,7 @@ from reconciler.record import facts as fact
 from reconciler.record.facts import Exists, What
 from reconciler.record.gates import removal_command, settling
 from reconciler.record.statements import CancelRemoval, ConfirmRemoval, Draft, RequestRemoval
-from reconciler.values import stamp
+from reconciler.values import later, stamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -292,4 +293,5 @@ def set_secret(statement: SetSecret, case: Case, record: Record) -> Draft:
         )
         what = "several subscriptions there" if attempts else "nothing in force there"
         raise Refused(Message("attempt-ambiguous", what, statement.where, choices))
-    return Draft((fact.SecretSet(at=case.at, attempt=attempts[0].id, secret=statement.secret),))
+    at = max(case.at, later(attempts[0].at, timedelta(seconds=1)))  # of two secrets, the one set last counts
+    return Draft((fact.SecretSet(at=at, attempt=attempts[0].id, secret=statement.secret),))

@@ -7,7 +7,7 @@ that it names, unless one of them later arrives at the attempt's own URL or a pe
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, assert_never
 
@@ -38,6 +38,7 @@ from reconciler.record.facts import (
     SecretSet,
 )
 from reconciler.record.gates import bindings
+from reconciler.values import later
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -378,11 +379,7 @@ def _earliest(fact: Fact) -> tuple[str, list[tuple[str, str]]]:
 
 def repeated_until(at: str) -> str:
     """Return the time after which a delivery can no longer be a retry of a delivery before `at`."""
-    try:
-        late = datetime.fromisoformat(at) + LATE_DELIVERY
-    except (ValueError, OverflowError):  # a record may contain any text
-        return at
-    return late.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return later(at, LATE_DELIVERY)
 
 
 def _said(facts: Sequence[Exists | Absent]) -> Said:

@@ -749,6 +749,14 @@ class TestSecretAndNotifications:
         project.say(SetSecret(OFFERS, "sealed", "a"))
         assert project.record_at().attempts["a"].secrets == ("sealed",)
 
+    @pytest.mark.parametrize("texts", [("one", "other"), ("other", "one")])
+    def test_secrets_of_one_second(self, texts: tuple[str, str]) -> None:
+        """The one that was set last is the last."""
+        project = project_with(*created("a", OFFERS))
+        for text in texts:
+            project.say(SetSecret(OFFERS, text))
+        assert project.record_at().attempts["a"].secrets == texts
+
     def test_spans_that_are_known_are_left_out(self) -> None:
         """The same file observed twice appends once."""
         heard = Received(
