@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec import Struct
+from msgspec.json import decode, encode
 from msgspec.structs import replace
 
 from reconciler.cli.invocation import Invocation
@@ -79,14 +80,15 @@ def is_agreed(invocation: Invocation, proposal: Proposal, consent: Consent) -> b
     """
     terminal = invocation.terminal
     if consent.dry_run:
-        terminal.show(_document(proposal.shown, f"Digest: {proposal.digest}. Nothing was appended.", None))
+        terminal.show(_document(_without_ids(proposal), f"Digest: {proposal.digest}. Nothing was appended.", None))
         return False
     if consent.expect_digest:
         refuse_unexpected(proposal, consent.expect_digest)
     if not proposal.facts:
         terminal.show(_document(proposal.shown, "Nothing was appended."))
         return False
-    terminal.tell(_document(proposal.shown, ""))
+    is_asked_or_agreed = consent.yes or consent.expect_digest or has_terminal() or not proposal.weakens
+    terminal.tell(_document(proposal.shown if is_asked_or_agreed else _without_ids(proposal), ""))
     if consent.yes or consent.expect_digest:
         return True
     if has_terminal():
@@ -97,6 +99,14 @@ def is_agreed(invocation: Invocation, proposal: Proposal, consent: Consent) -> b
         steps = (review, step(f"or with --expect-digest {proposal.digest}"))
         raise Refused(Message("no-terminal", "no terminal: cannot ask for confirmation", "", steps))
     return True
+
+
+def _without_ids(proposal: Proposal) -> tuple[Message, ...]:
+    """Return what is shown without the ids drawn for it: another run, which appends it, draws others."""
+    text = encode(proposal.shown, enc_hook=str).decode()
+    for new in proposal.ids:
+        text = text.replace(new, "ID")
+    return decode(text, type=tuple[Message, ...])
 
 
 def _document(messages: Sequence[Message], verdict: str, limit: int | None = _SHOWN) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from msgspec import MsgspecError, Struct
-from msgspec.json import decode
+from msgspec.json import decode, encode
 
 from reconciler.errors import Message, Refused, SettingsError, Step
 from reconciler.model.address import Selection
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from reconciler.model.plan import Plan
+    from reconciler.model.plan import Change, Plan
     from reconciler.operations.project import Project
     from reconciler.record.journal import Reading
 
@@ -133,14 +133,25 @@ def _selected(plan: Plan) -> tuple[str, ...]:
 
 
 def _differences(plan: Plan, saved: SavedPlan) -> tuple[Step, ...]:
-    then = {(change.address, change.action): change.digest for change in saved.changes}
-    now = {(str(change.address), str(change.action)): change.digest for change in plan.changes}
+    then = {(change.address, change.action): change for change in saved.changes}
+    now = {(str(change.address), str(change.action)): change for change in plan.changes}
+    both = (key for key in sorted(then.keys() & now.keys()) if then[key].digest != now[key].digest)
     words = [
         *(f"{action} {address}: no longer planned" for address, action in sorted(then.keys() - now.keys())),
         *(f"{action} {address}: not in the reviewed plan" for address, action in sorted(now.keys() - then.keys())),
-        *(f"{key[1]} {key[0]}: changed" for key in sorted(then.keys() & now.keys()) if then[key] != now[key]),
+        *(f"{key[1]} {key[0]}: changed: {_changed(then[key], now[key])}" for key in both),
     ]
     return tuple(map(Step, words)) or (Step("the record, the service's addresses or the recipients changed"),)
+
+
+def _changed(then: SavedChange, now: Change) -> str:
+    """Return, in words, which fields of a change differ from those that were saved."""
+    was, wanted = then.after or then.request, now.after or now.request
+    old = was if isinstance(was, dict) else {}
+    new = {"eventCodes": list(wanted.codes), "webhookUrl": wanted.template} if wanted else {}
+    differing = (name for name in new if old.get(name) != new[name])
+    words = [f"{name} {encode(old.get(name)).decode()} -> {encode(new[name]).decode()}" for name in differing]
+    return "; ".join(words) or "the record, the service's addresses or the recipients"
 
 
 def unshown(

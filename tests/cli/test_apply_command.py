@@ -73,7 +73,7 @@ def test_a_plan_that_has_changed_is_refused(saved: bool, project: CommandLine, s
     ran = project("apply", "plan.json") if saved else project("apply", "--expect-digest", digest)
     assert ran.code == 1
     assert "the plan has changed" in ran.err
-    assert ("Create europe/staging/offers: changed" in ran.err) is saved
+    assert ("Create europe/staging/offers: changed: eventCodes" in ran.err) is saved
     assert created(sandbox) == 0
 
 

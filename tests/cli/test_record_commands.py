@@ -179,6 +179,13 @@ def test_a_damaged_record_is_named_by_its_line(applied: CommandLine, tmp_path: P
         assert "2" in ran.err
 
 
+def test_a_preview_shows_no_id_that_is_never_used(project: CommandLine) -> None:
+    """What is appended later has another id, so a command to paste must not name the one of the preview."""
+    project.fine("state", "init")
+    shown = project.fine("state", "import", OFFERS, "--dry-run").out
+    assert ("attempt ID: exists" in shown, re.findall(r"attempt [0-9a-f]{32}", shown)) == (True, [])
+
+
 def test_the_record_moves_to_another_place(applied: CommandLine, tmp_path: Path) -> None:
     """The old place names the new one, and refuses what is appended there."""
     old, new = str(tmp_path / "sandbox" / "state.jsonl"), str(tmp_path / "new.jsonl")
