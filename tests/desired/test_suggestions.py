@@ -34,3 +34,5 @@ def test_several_that_are_alike() -> None:
     assert suggestion(["ab1"], ["ab12", "ab13", "ab14", "ab15", "ab1x2"], "--") == (
         " (did you mean --ab12 or --ab13 or --ab14?)"
     )
+    assert suggestion(["loans"], ["aloansx", "loan"]) == " (did you mean loan or aloansx?)"
+    assert suggestion(["ab1", "cd1"], ["ab12", "ab13", "cd12", "cd13"]) == " (did you mean ab12 or ab13 or cd12?)"

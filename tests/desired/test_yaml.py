@@ -123,3 +123,17 @@ def test_aliases_fill_no_memory(tmp_path: Path) -> None:
     lines += [f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]" for before, name in itertools.pairwise(names)]
     found = {each.name for each in mistakes_in(write(tmp_path, {"a.yaml": "\n".join(lines)}))}
     assert {"yaml-anchor", "yaml-alias", "unknown-key"} == found
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("parity:\n\tignore: []\n", "use spaces to indent, not tabs"),
+        ("subscriptions:\n  */*: {}\n", "quote the pattern"),
+        ("parity: {ignore: [\n", "correct the YAML"),
+    ],
+)
+def test_the_way_out_of_a_syntax_error(tmp_path: Path, text: str, remedy: str) -> None:
+    """What people often get wrong has a remedy of its own."""
+    (mistake,) = mistakes_in(write(tmp_path, {"a.yaml": text}))
+    assert ("yaml-syntax", True) == (mistake.name, mistake.steps[0].text.startswith(remedy))

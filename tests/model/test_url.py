@@ -1,0 +1,48 @@
+"""URLs that mean the same compare equal, and no others do."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.model.url import normal_url, service_key
+
+SAME = [
+    ("https://api.example", "https://API.example:443/", "HTTPS://api.example", "https://api.example./"),
+    ("https://api.example/eu", "https://api.example/eu/", "https://api.example/x/../eu", "https://api.example/./eu"),
+    ("https://api.example/a~b", "https://api.example/a%7Eb", "https://api.example/a%7eb"),
+    ("https://api.example/a%2Fb", "https://api.example/a%2fb"),
+    ("https://api.example/%C3%A4", "https://api.example/%c3%a4"),
+    ("https://api.example/a%20b%26", "https://api.example/%61%20b%26"),
+    ("https://[::1]:8443/x", "https://[0:0:0:0:0:0:0:1]:8443/x/"),
+    ("http://127.0.0.1", "http://127.0.0.1:80/"),
+]
+OTHERS = [
+    "https://api.example:8443", "http://api.example", "https://api.example/eu/v1", "https://api.example/EU",
+    "https://api.example/a/b", "https://api.example/a%25b", "https://api.example/v1.2", "https://[::1]/x",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("spellings", SAME, ids=lambda spellings: spellings[0])
+def test_spellings_of_one_service(spellings: tuple[str, ...]) -> None:
+    """Case, a default port, escapes that are not needed, dots and a last slash make no other service."""
+    assert {service_key(spellings[0])} == {*map(service_key, spellings)}
+
+
+def test_services_that_differ() -> None:
+    """Whatever a server may tell apart is kept apart."""
+    urls = [*(spellings[0] for spellings in SAME), *OTHERS]
+    assert len(urls) == len({*map(service_key, urls)})
+
+
+@pytest.mark.parametrize(
+    ("url", "normal"),
+    [
+        ("HTTPS://Hooks.Example:443", "https://hooks.example/"),
+        ("https://hooks.example:8443/A", "https://hooks.example:8443/A"),
+        ("http://[::1]:80/a?", "http://[::1]/a?"),
+        ("https://hooks.example/a/?B=%2f", "https://hooks.example/a/?B=%2f"),
+    ],
+)
+def test_normal_url(url: str, normal: str) -> None:
+    """Of a webhook only what no endpoint can see is made alike."""
+    assert (normal, normal) == (normal_url(url), normal_url(normal))
