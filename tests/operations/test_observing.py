@@ -17,6 +17,7 @@ from reconciler.model.desired import Verification
 from reconciler.model.record import Status
 from reconciler.operations.observing import observed
 from reconciler.operations.statements import prepare
+from reconciler.record.facts import SecretSet
 from reconciler.record.statements import ConfirmRemoval, Resolve
 
 if TYPE_CHECKING:
@@ -76,6 +77,15 @@ def test_wrong_word_is_overruled_by_name(tmp_path: Path) -> None:
     project.say(observed(project, file))
     assert project.record_at().attempts[ID].status is Status.LIVE
     assert observed(project, file).notices == ()
+
+
+def test_secret_that_is_known_is_not_asked_for(tmp_path: Path) -> None:
+    """One that was set by hand serves as well as the response that was lost."""
+    url = URL.format(ID)
+    secret = SecretSet(at=time_of(NOW), attempt=ID, secret="file:x")
+    project = project_with(*unknown(ID, OFFERS, url=url, template=URL.format("{attempt}")), secret)
+    file = capture(tmp_path, {"at": time_of(NOW), "url": url, "code": "ONB10001"})
+    assert [("unknown-proven", ())] == [(notice.name, notice.steps) for notice in observed(project, file).notices]
 
 
 def test_unknown_create_that_is_proven_is_told(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from reconciler.operations.project import Flags, Project
 from reconciler.operations.settings import Sources
 from reconciler.planning.reasons import who
+from reconciler.record.gates import Note
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,7 +74,10 @@ def test_directories_of_a_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     if home == "XDG":
         monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / ".local/share"))
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / ".cache"))
-    monkeypatch.setattr("pwd.getpwuid", lambda _: type("User", (), {"pw_dir": str(tmp_path)}))
+    of_user = tmp_path if home == "system" else tmp_path / "of the user"
+    monkeypatch.setattr("pwd.getpwuid", lambda _: type("User", (), {"pw_dir": str(of_user)}))
     project = Project(Flags(), Sources({}, tmp_path))
     assert project.data_directory == tmp_path / ".local/share/reconciler"
     assert project.cache_directory == tmp_path / ".cache/reconciler"
+    project.notes.write(Note("r" * 32, (), "/place", 1, "a" * 64))
+    assert [*(project.data_directory / "heads").iterdir()] != []
