@@ -9,6 +9,7 @@ from support.applying_bench import (
     CREATED,
     NOT_SENT,
     REJECTED,
+    SERVICE,
     TARGET,
     UNKNOWN,
     Bench,
@@ -38,6 +39,7 @@ from reconciler.record.facts import (
     Begun,
     Closed,
     LossOpened,
+    Rebound,
     RemovalConfirmed,
     Renamed,
     SecretSet,
@@ -558,6 +560,21 @@ def test_what_another_attempt_delivers_by_now_is_not_retried(address: str) -> No
     bench.reread()
     assert ([], "rejected") == (bench.sends, bench.outcomes["create a"])
     assert "not retried: another attempt delivers it or may deliver it" in str(bench.result("a").detail)
+
+
+@pytest.mark.parametrize("other", ["https://a.example", "https://z.example"])
+def test_what_is_delivered_at_another_url_of_the_service_is_not_retried(other: str) -> None:
+    """A target that was bound to another base URL of the same service, whichever stands for both."""
+    there, found = (replace(exists, what=replace(exists.what, base_url=other)) for exists in (known("z"), known("a")))
+    bench = Bench(wanting("a", "z"), there, Rebound(at=AT, target=str(TARGET), base_url=SERVICE))
+    bench.start()
+    bench.append()
+    bench.answer(BUSY)
+    bench.wait(0.5)
+    append(bench.store, found)
+    bench.reread()
+    assert ([], "rejected") == (bench.sends, bench.outcomes["create a"])
+    assert "attempt old-a" in str(bench.result("a").detail)
 
 
 def test_what_cannot_be_read_again_is_not_retried() -> None:

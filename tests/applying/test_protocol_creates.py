@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
 from support.applying_bench import (
     BUSY,
     CREATED,
@@ -17,7 +22,7 @@ from support.applying_bench import (
     wanting,
 )
 
-from reconciler.applying.calls import retry_delay
+from reconciler.applying.calls import Breaker, retry_delay
 from reconciler.applying.creates import LOST_RESPONSE
 from reconciler.applying.events import Authorise, Authorised, CallEnded, Limits, Send, Unauthorised
 from reconciler.errors import Message
@@ -229,6 +234,21 @@ def test_a_service_that_stays_busy_ends_its_target() -> None:
     bench.create_all()
     assert ["rejected", "rejected", "rejected", "skipped", "created"] == [*bench.outcomes.values()]
     assert "429" in str(bench.result("d").detail)
+
+
+@given(st.lists(st.sampled_from([CREATED, REJECTED, BUSY, UNKNOWN, NOT_SENT, replace(BUSY, outcome=Outcome.UNKNOWN)])))
+def test_a_breaker_counts_those_in_a_row(answers: list[Answer]) -> None:
+    """Unknown outcomes and refusals with 429 since the last other answer; what was not sent is no answer."""
+    breaker = Breaker()
+    for answer in answers:
+        breaker = breaker.after(answer)
+    heard = [answer for answer in reversed(answers) if answer.outcome is not Outcome.NOT_SENT]
+    unknown = len([*takewhile(lambda answer: answer.outcome is Outcome.UNKNOWN, heard)])
+    busy = len([*takewhile(lambda answer: answer.status == 429, heard)])
+    assert (unknown, busy) == (breaker.unknowns, breaker.busy)
+    assert breaker.alone == (unknown > 0 or not answers)
+    for in_a_row in range(1, 5):
+        assert (breaker.tripped(Limits(in_a_row=in_a_row)) is not None) == (max(unknown, busy) >= in_a_row)
 
 
 def test_a_refused_token_is_replaced_once() -> None:

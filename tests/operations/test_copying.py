@@ -171,6 +171,18 @@ def test_place_in_use_is_refused() -> None:
     assert refusal(project, A, A) == ["copy-to-itself"]
 
 
+def test_place_in_use_is_told_with_both_ways_on() -> None:
+    """What FROM has is added to TO, or FROM is copied to another place."""
+    project = project_to_copy()
+    project.stores[B].data = record_of()
+    with pytest.raises(Refused) as caught:
+        Copy(project, A, B).carry_out()
+    assert [
+        f"reconciler state recover {A} --state {B}",
+        f"reconciler state copy {A} PLACE",
+    ] == commands_in(caught.value.messages)
+
+
 def test_first_gate_of_from_must_be_open() -> None:
     """A record that lacks what this machine knew, or continues at a third place, is not copied."""
     project = project_to_copy()

@@ -125,6 +125,18 @@ def test_notification_after_a_removal(tmp_path: Path, seconds: int, name: str, s
     assert project.record_at().attempts[ID].status is status
 
 
+@pytest.mark.parametrize("removed", ["ONB10001", "ONB10002", "ONB10003"])
+@pytest.mark.parametrize(("seconds", "name"), [(45, "notification-repeated"), (46, "revived")])
+def test_removed_code_among_those_still_delivered(tmp_path: Path, removed: str, seconds: int, name: str) -> None:
+    """Each code that was received counts, whichever of the attempt's it is."""
+    url, codes = URL.format(ID), ("ONB10001", "ONB10002", "ONB10003")
+    project = project_with(*created(ID, OFFERS, *codes, url=url, template=URL.format("{attempt}")))
+    project.say(ConfirmRemoval(OFFERS, (ID,), codes=(removed,)))
+    lines: list[dict[str, object]] = [{"at": time_of(NOW + seconds), "url": url, "code": code} for code in codes]
+    for given in (lines, lines[::-1]):
+        assert [name] == [notice.name for notice in observed(project, capture(tmp_path, *given)).notices]
+
+
 @pytest.mark.parametrize("where", ["url", "path"])
 @pytest.mark.parametrize(
     ("seconds", "name"),

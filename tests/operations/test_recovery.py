@@ -22,7 +22,7 @@ from reconciler.operations.statements import prepare
 from reconciler.record.chain import parse
 from reconciler.record.facts import Absent, Begun, Closed, Completed, LossOpened, RemovalRequested, Renamed
 from reconciler.record.gates import IN_FLIGHT_AFTER_LOSS
-from reconciler.record.statements import CancelRemoval, Complete, Recover, Resolve
+from reconciler.record.statements import CancelRemoval, Complete, ConfirmRemoval, Recover, Resolve
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -246,6 +246,14 @@ class TestShow:
         ]
         with pytest.raises(SelectionError):
             show(project, f"{EU}/nothing")
+
+    @pytest.mark.parametrize("where", ["", "*/*/*", "europe/*/offers", EU, "europe/*"])
+    def test_what_is_gone_is_shown_for_its_address_alone(self, where: str) -> None:
+        """A selection of several has what is in force or may be."""
+        project = project_with(*created("a", OFFERS), *created("b", OFFERS, "ONB10002"))
+        project.say(ConfirmRemoval(OFFERS, ("a",)))
+        assert [attempt.id for attempt in show(project, where).attempts] == ["b"]
+        assert [attempt.id for attempt in show(project, OFFERS).attempts] == ["a", "b"]
 
     def test_history_follows_renames(self) -> None:
         """The log of an address has what happened under its former name, and that can be asked for too."""

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from pyrage import x25519  # type: ignore[import-untyped]
-from support.memory_project import EU, URL, MemoryProject, created, desired_of, unknown
+from support.memory_project import EU, NOW, URL, MemoryProject, created, desired_of, unknown
 from support.memory_record import MemoryStore, record_of
+from support.records import time_of
 
 from reconciler.operations.secrets import response_of, secret_statement, secrets_by_template, secrets_of
+from reconciler.record.facts import SecretSet
 from reconciler.record.statements import ConfirmRemoval
 
 if TYPE_CHECKING:
@@ -57,3 +59,11 @@ def test_secrets_by_the_template_of_what_may_deliver(project: MemoryProject) -> 
     project.say(secret_statement(project, OFFERS, (B,), b"k3y"))
     known = secrets_by_template(project, None)
     assert known == {URL.format("offers"): {b"k3y"}, URL.format("loans"): set()}
+
+
+def test_what_can_be_read_counts_beside_what_cannot(project: MemoryProject) -> None:
+    """A response of another machine, or sealed to a lost key, hides no secret that was set."""
+    for text in (f"file:{A}-response-00000000", "age:c2VhbGVk"):
+        project.add(SecretSet(at=time_of(NOW), attempt=A, secret=text))
+    project.say(secret_statement(project, OFFERS, (A,), b"k3y"))
+    assert {b"k3y"} == secrets_of(project, OFFERS, None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 from hypothesis import given, settings
@@ -345,6 +345,30 @@ class TestImport:
         bad = Import(OFFERS, url="http://hooks.example/x", codes=("onb1",))
         assert refusal(project, bad, SettingsError) == ["url-http", "bad-code"]
         assert refusal(project, Import(OFFERS, url=OWN, codes=("ONB10001",))) == ["attempt-needed"]
+
+    @pytest.mark.parametrize("code", ["ONB10001", "LOA99999"])
+    @pytest.mark.parametrize(
+        "form",
+        [
+            "{},ONB10011",
+            "{}1",
+            "{} ",
+            "{}\n",
+            " {}",
+            "A{}",
+            "{}-",
+            "{0}{0}",
+            "",
+            "ONB1000",
+            "onb10001",
+            "ONB\uff11\uff10\uff10\uff10\uff11",
+        ],
+    )
+    def test_a_code_is_taken_whole(self, form: str, code: str) -> None:
+        """More or less than one code is none, in whatever place among those given."""
+        project = project_with()
+        for codes in ((form.format(code),), (code, form.format(code)), (form.format(code), code)):
+            assert refusal(project, Import(OFFERS, url=URL.format("o"), codes=codes), SettingsError) == ["bad-code"]
 
     def test_options_need_one_address(self) -> None:
         """--attempt, --url and --code say something of one subscription."""
@@ -820,6 +844,33 @@ class TestAppending:
         assert project.say(Resolve(OFFERS, created=True)).facts
         store.declare_failures(*[HeadMoved(*MOVED.messages)] * CONFLICTS)
         assert refusal(project, RequestRemoval(OFFERS)) == ["too-many-conflicts"]
+
+    @pytest.mark.parametrize("times", [1, 3, CONFLICTS - 1])
+    @pytest.mark.parametrize(
+        "statement",
+        [Resolve(OFFERS, created=True), Import(LOANS), Move(OFFERS, LOANS), SetSecret(OFFERS, "sealed", "a")],
+    )
+    def test_goes_through_after_those_who_were_first(self, statement: Statement, times: int) -> None:
+        """The record is read again after each conflict, with what the others appended."""
+        desired = desired_of({LOANS: (("ONB10001",), URL.format("loans"))})
+        project = project_with(*unknown("a", OFFERS), desired=desired)
+        others = MemoryProject(project.stores)
+        store = project.stores["memory:a"]
+        proposal, appends = prepare(project, statement), store.append
+
+        def overtaken(*arguments: Any, **second: Any) -> None:
+            nonlocal times
+            times -= 1
+            store.append = appends  # type: ignore[method-assign]
+            others.add(*created(f"other{times}", f"{EU}/other"))
+            if times:
+                store.append = overtaken  # type: ignore[method-assign]
+            appends(*arguments, **second)
+
+        store.append = overtaken  # type: ignore[method-assign]
+        outcome = append(project, statement, proposal)
+        assert (len(proposal.facts), outcome.head) == (len(outcome.facts), project.record_at().head)
+        assert 0 == times
 
     @pytest.mark.parametrize("problem", [MOVED, DOWN])
     def test_lost_answer_is_believed_once_the_record_shows_it(self, problem: Exception) -> None:

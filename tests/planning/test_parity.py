@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from support.scene import EUROPE, USA, Scene, address_of, hooks, target
+from support.scene import EUROPE, PLACE, USA, Scene, address_of, hooks, target
 
-from reconciler.errors import SelectionError
+from reconciler.errors import Message, SelectionError
 from reconciler.model.address import TargetName
+from reconciler.model.desired import ParityException
 from reconciler.model.outcome import Outcome
-from reconciler.model.status import Pairs, Parity, Side, View
+from reconciler.model.status import Difference, Pairs, Parity, Side, Unpaired, View
 from reconciler.planning.parity import parity
 
 AMERICAN = "https://usa.service.example"
@@ -160,6 +161,31 @@ def test_pairs(scene: Scene) -> None:
     assert [(USA, "usa/production", True)] == [(left.target, left.counterpart, left.matters) for left in found.unpaired]
     assert not pairs(scene, "*/staging", "*/production", gate=True).unpaired[0].matters
     assert pairs(scene, "*/production", "*/staging", gate=True).unpaired[0].matters
+
+
+EXCEPTION = ParityException("offers", "since then", PLACE)
+DIFFERS = Difference("offers", View.DESIRED, Side(("ONB10011",)), None)
+MESSAGE = Message("x", "y")
+
+
+@pytest.mark.parametrize(
+    ("found", "in_line"),
+    [
+        (Pairs(()), True),
+        (Pairs((Parity(EUROPE, USA, ()), Parity(USA, EUROPE, ()))), True),
+        (Pairs((Parity(EUROPE, USA, ()), Parity(USA, EUROPE, (DIFFERS,)))), False),
+        (Pairs((Parity(EUROPE, USA, (DIFFERS,)), Parity(USA, EUROPE, ()))), False),
+        (Pairs((Parity(EUROPE, USA, (), ignored=((DIFFERS, EXCEPTION),), unused=(EXCEPTION,)),)), True),
+        (Pairs((), unpaired=(Unpaired(EUROPE, USA, matters=False),)), True),
+        (Pairs((), unpaired=(Unpaired(EUROPE, USA, matters=False), Unpaired(USA, EUROPE, matters=True))), False),
+        (Pairs((), unused=(EXCEPTION,)), True),
+        (Pairs((), foreign=(MESSAGE,)), False),
+        (Pairs((), gates=(MESSAGE,)), False),
+    ],
+)
+def test_what_keeps_pairs_from_being_in_line(found: Pairs, in_line: bool) -> None:
+    """Any one thing that is no declared difference, and nothing else."""
+    assert in_line == found.in_line
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,8 @@ class TestVerifier:
             message(X_Signature=signature()),
             [(b"host", b"a"), (b"x-signature", signature().encode())],
             [("X-Signature", "sha256=00"), ("X-Signature", f" {signature()} ")],
+            [(b"x-city", b"K\xf6ln"), (b"X-SIGNATURE", signature().encode()), (b"\xff", bytes(range(256)))],
+            [(b"x-signature", b"\xe9"), (b"x-signature", signature().encode()), (b"x-signature", b"sha256=\xff")],
         ],
     )
     def test_headers_of_any_server(self, headers: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import pytest
 from support.plan_values import AT, ID, OFFERS, STAGING, URL, attempt, change, duplicate, plan, surplus
 
@@ -317,6 +319,20 @@ def test_failures_of_one_cause_are_one_finding() -> None:
     assert document.title == "Checked: 2 failed and 1 passed."
     assert "right" not in terminal.render(document)
     assert "right" in terminal.render(document, terminal.Layout(verbose=True))
+
+
+@pytest.mark.parametrize("healths", [found for count in range(5) for found in combinations(Health, count)])
+def test_doctor_tells_all_that_is_not_fine(healths: tuple[Health, ...]) -> None:
+    """Failures first, then warnings, though there are failures; the rest is folded, and the title counts each."""
+    findings = [Finding("clock", health, Message(f"of-{health}", "what", f"at-{health}")) for health in healths]
+    document = doctor_document(findings)
+    shown = [("at-failed",)] * (Health.FAILED in healths) + [("at-warning",)] * (Health.WARNING in healths)
+    assert shown == [block.where for block in document.body if isinstance(block, Alert)]
+    assert document.title.count("1 ") == len(healths)
+    text = terminal.render(document, terminal.Layout(verbose=True))
+    assert [True] * len(healths) == [f"at-{health}" in text for health in healths]
+    worst = min(healths, key=[Health.FAILED, Health.WARNING, Health.OK, Health.SKIPPED].index, default=Health.OK)
+    assert {Health.FAILED: Tone.ERROR, Health.WARNING: Tone.WARNING}.get(worst, Tone.ADDED) is document.tone
 
 
 def test_a_validation_names_every_mistake_with_its_place() -> None:

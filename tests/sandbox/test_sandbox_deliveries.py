@@ -103,6 +103,16 @@ def test_properties_are_sent_as_given(sandbox: Sandbox, httpserver: HTTPServer) 
     assert expected == httpserver.log[0][0].get_json()["EventProperties"]
 
 
+def test_events_of_one_trigger_differ(sandbox: Sandbox, httpserver: HTTPServer) -> None:
+    """Each is an event of its own, unless its properties are given."""
+    httpserver.expect_request("/offers").respond_with_data()
+    subscribe(sandbox, httpserver.url_for("/offers"))
+    assert 3 == trigger(sandbox, count=3)
+    assert 3 == len({request.data for request, _ in httpserver.log})
+    assert 2 == trigger(sandbox, count=2, properties={"A": "b"})
+    assert 4 == len({request.data for request, _ in httpserver.log})
+
+
 @settings(max_examples=30)
 @given(
     st.recursive(
@@ -157,6 +167,28 @@ def test_endpoint_that_does_not_answer(sandbox: Sandbox, answer: bytes, monkeypa
             connection.sendall(answer)
             assert sandbox.wait_idle(5)
     assert [(1, None)] == statuses(sandbox)
+
+
+@pytest.mark.parametrize("hangs", [False, True])
+@pytest.mark.parametrize("start", [b"", b"cut o", b"x" * 70_000], ids=["nothing", "a part", "much"])
+@pytest.mark.parametrize("length", [b"Content-Length: 100000", b"Transfer-Encoding: chunked"])
+def test_answer_without_its_end(
+    sandbox: Sandbox, length: bytes, start: bytes, hangs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A status that came counts, however the body ends."""
+    monkeypatch.setattr(courier, "ANSWER_WITHIN", 0.1)
+    monkeypatch.setattr("reconciler.sandbox.world.ATTEMPTS", 1)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        subscribe(sandbox, f"http://127.0.0.1:{listener.getsockname()[1]}/offers")
+        assert 202 == call("POST", f"{sandbox.url}/_sandbox/trigger", {"code": "ONB10011"}).status
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(65_536)
+            connection.sendall(b"HTTP/1.1 200 OK\r\n" + length + b"\r\n\r\n" + start)
+            if not hangs:
+                connection.close()
+            assert sandbox.wait_idle(5)
+    assert [(1, 200)] == statuses(sandbox)
 
 
 @pytest.mark.parametrize("url", ["https://hooks.partner.example/a", "http://192.0.2.1/a", "https://127.0.0.1:1/a"])

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+import secrets
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.notified import wait_until
 from support.sandbox_client import STAGING, WANTED, ask_token, call, create, get_token
 
@@ -252,6 +255,27 @@ class TestLayout:
         assert targets["europe/staging"].provider is targets["usa/staging"].provider
         assert targets["europe/production"].provider is not targets["usa/production"].provider
 
+    @given(
+        st.lists(st.sampled_from(DOCUMENTED_TARGETS), min_size=1, unique=True),
+        st.sets(st.sampled_from(DOCUMENTED_TARGETS)),
+    )
+    def test_accounts(self, names: list[str], known: set[str]) -> None:
+        """Each provider has accounts of its own; what has none is given one that its provider has, or a new one."""
+        accounts = {name: (f"id-{name}", f"secret-{name}") for name in known}
+        targets = lay_out("http://s", names, accounts, secrets.token_bytes)
+        own = {name: (target.client_id, target.client_secret) for name, target in targets.items()}
+        assert names == list(own)
+        assert {name: own[name] for name in names if name in known} == {n: accounts[n] for n in names if n in known}
+        for name, target in targets.items():
+            shared = [accounts[other] for other in target.provider.targets if other in known and other in names]
+            assert (own[name][1], own[name] in shared) == (target.provider.clients[own[name][0]], bool(shared))
+        providers = {target.provider.name: target.provider for target in targets.values()}
+        staging = sum(name.endswith("/staging") for name in names)
+        assert len(names) - max(staging - 1, 0) == len(providers)
+        clients = [client for provider in providers.values() for client in provider.clients.items()]
+        for distinct in (*zip(*clients, strict=True), [each.key for each in providers.values()]):
+            assert len(distinct) == len(set(distinct))
+
     def test_two_sandboxes_are_two_services(self, tmp_path: Path) -> None:
         """Without the data of the first one, a second sandbox on its port has other URLs."""
         with Sandbox() as first:
@@ -297,6 +321,17 @@ class TestMemory:
             with closing(Sandbox(port and other, directory=tmp_path)) as sandbox:
                 ports.append(sandbox._server.server_port)
         assert ports[0] != ports[1] == ports[2]
+
+    def test_accounts_of_every_start(self, tmp_path: Path) -> None:
+        """A target keeps its account, though it was not served in between; one that is new shares its provider's."""
+        last: dict[str, tuple[str, str]] = {}
+        for names in (["usa/staging"], list(DOCUMENTED_TARGETS), ["usa/production"], list(DOCUMENTED_TARGETS)):
+            with Sandbox(0, names, directory=tmp_path) as sandbox:
+                served = sandbox.world.targets
+            now = {name: (target.client_id, target.client_secret) for name, target in served.items()}
+            assert {name: last[name] for name in now if name in last} == {n: now[n] for n in now if n in last}
+            last |= now
+        assert (last["europe/staging"], 3) == (last["usa/staging"], len(set(last.values())))
 
     def test_torn_line(self, tmp_path: Path) -> None:
         """A last line that was not written completely is cut off."""

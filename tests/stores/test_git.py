@@ -104,6 +104,26 @@ def test_author_of_the_settings(git_world: GitWorld) -> None:
     assert git_world.log("%an <%ae>") == ["Somebody <somebody@partner.example>"]
 
 
+@pytest.mark.parametrize("field", ["name", "email"])
+@pytest.mark.parametrize("role", ["author", "committer"])
+@pytest.mark.parametrize("source", ["variable", "setting of all", "setting of one"])
+def test_identity_of_each_source(
+    git_world: GitWorld, source: str, role: str, field: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A variable or a setting is taken for just what it says; the program's name stands for the rest."""
+    own = {"name": "reconciler", "email": "reconciler@localhost.invalid"}
+    expected = {"author": own, "committer": own}
+    if source == "variable":
+        monkeypatch.setenv(f"GIT_{role}_{field}".upper(), "given")
+    else:
+        git_world.git("config", f"{role if source == 'setting of one' else 'user'}.{field}", "given")
+    for each in ("author", "committer") if source == "setting of all" else (role,):
+        expected[each] = {**expected[each], field: "given"}
+    begin(git_world.open())
+    wanted = [expected[each][part] for each in ("author", "committer") for part in ("name", "email")]
+    assert ["|".join(wanted)] == git_world.log("%an|%ae|%cn|%ce")
+
+
 def test_other_files_stay(git_world: GitWorld, store: Store) -> None:
     """Other files on the branch are kept by the next append."""
     git_world.commit_file("README.md", b"hello\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
@@ -46,3 +47,9 @@ def test_no_end() -> None:
         at_once([hang] * 20, 0.05)
     end.set()
     assert len(begun) == 8
+
+
+def test_one_bound_for_all() -> None:
+    """Many jobs that each end in time are not waited for longer than one that does not."""
+    with pytest.raises(TimeoutError):
+        at_once([lambda: time.sleep(0.05)] * 400, 0.1)
