@@ -35,7 +35,7 @@ WORDS = {
     ".github/ARCHITECTURE.md": 1_200,
     ".github/BAD_DAY.md": 2_300,
     ".github/BENCHMARKS.md": 300,
-    ".github/CONTRIBUTING.md": 600,
+    ".github/CONTRIBUTING.md": 750,
     ".github/GUARANTEES.md": 1_250,
     ".github/RECEIVER.md": 800,
     ".github/RECIPES.md": 900,

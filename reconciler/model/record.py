@@ -47,19 +47,28 @@ class Said(Struct, frozen=True, gc=False):
 class Attempt(Struct, frozen=True, gc=False):
     """A create call, or an imported subscription, and everything known about it.
 
-    `codes` are those that it delivers as far as anyone knows, sorted; `url` is the URL as sent, `template` the same
-    with `{attempt}` in it, if it has one. `since` and `by` are of its first fact, `at` of its last, without renames and
-    notifications. `send_by` and `settled_by` are epoch seconds, 0 for what was imported. `requests` are the ids of the
-    requests for its removal that are not cancelled, `requested_codes` their codes, `requested` when the last was made;
-    `by_plan`: a plan made them all, so a plan may take them back. `cancelled` has the codes whose request was cancelled
-    and not made again, with the time. `exists`, `absent` and `removed` are people's words, `confirmations` the ids of
-    the last kind; `beside` are attempts with routes of its own that it is none of, someone says. `received` is when a
-    notification arrived last at its own URL, which proves it: only of one with `{attempt}`. `revived`: that was after a
-    removal of what was received had been confirmed. `supersedes` are the unknown attempts that it was sent in place of,
-    `superseded_by` those sent in place of it that exist or may, or in whose place such a one was sent, and those that
-    it was sent in place of, if they turned out to deliver what it is for; `retries` counts how many retries led to it.
-    `other_addresses` are those that a rival rename gives it, `former_addresses` those that it was renamed from.
-    `responses` and `secrets` are sealed texts or names of private files, `fields` what of the response is in the clear.
+    - `codes` are the codes that it delivers as far as is known, sorted.
+    - `url` is the URL as sent; `template` is the URL before `{attempt}` was filled in.
+    - `since` and `by` are the time and author of the first fact; `at` is the time of the last fact, except renames and
+      notifications.
+    - `send_by` and `settled_by` are in epoch seconds, 0 for an import.
+    - `requests` are the ids of the removal requests that were not cancelled, `requested_codes` their codes, and
+      `requested` the time of the last one. `by_plan` is true if a plan made all of them, so that a plan may withdraw
+      them.
+    - `cancelled` maps the codes whose removal request was cancelled, and not made again, to the time of the
+      cancellation.
+    - `exists`, `absent` and `removed` are people's statements; `confirmations` are the ids of the confirmed removals.
+    - `beside` are attempts with the same routes that a person declared to be other subscriptions.
+    - `received` is when the last notification arrived at its own URL, which proves that the attempt exists; only
+      attempts with `{attempt}` have such a URL. `revived` is true if this was after the confirmed removal of the
+      received code.
+    - `supersedes` are the unknown attempts that this one retried; `retries` is the number of retries that led to it.
+    - `superseded_by` are the attempts that make this one needless: direct or indirect retries that may exist, or
+      earlier attempts that turned out to deliver its routes.
+    - `other_addresses` are the addresses that conflicting renames give it; `former_addresses` are its earlier
+      addresses.
+    - `responses` and `secrets` are encrypted texts or names of private files; `fields` are the unencrypted response
+      fields.
     """
 
     id: str
