@@ -1,4 +1,4 @@
-"""`reconciler apply`."""
+"""The command `reconciler apply`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`reconciler plan`."""
+"""The command `reconciler plan`."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def serve(
 ) -> None:
     """Run the sandbox until interrupted, for the targets of config/ if there is one.
 
-    When it is ready it prints NAME=value lines, one for each variable that points reconciler at it.
+    Once it is ready, it prints the variables that point reconciler at it, as NAME=value lines.
 
     \b
     Faults, each with a probability from 0 to 1:

@@ -1,4 +1,4 @@
-"""`reconciler secret`."""
+"""The command `reconciler secret`."""
 
 from __future__ import annotations
 

@@ -154,5 +154,5 @@ def parse(cli: click.Group, words: Sequence[str]) -> Parsed:
     assert command is not None  # noqa: S101 - a name that is not known was an error
     params = command.make_context(name, list(words), parent=context).params
     if invocation.flags:
-        raise click.UsageError(f"no global option is taken here: {', '.join(invocation.flags)}", context)
+        raise click.UsageError(f"global options are not allowed here: {', '.join(invocation.flags)}", context)
     return Parsed(name, params, given)

@@ -1,4 +1,4 @@
-"""`reconciler status` and `reconciler parity`."""
+"""The commands `reconciler status` and `reconciler parity`."""
 
 from __future__ import annotations
 

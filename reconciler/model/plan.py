@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Action(StrEnum):
-    """The kind of a change, in the order in which summaries name them."""
+    """The kinds of changes, in the order in which summaries list them."""
 
     CREATE = "create"
     EXTEND = "extend"
@@ -189,7 +189,7 @@ class Verdict(StrEnum):
 
 
 class Done(StrEnum):
-    """The outcome of a change, in the order in which summaries list them; those of a create have its values."""
+    """The outcomes of a change, in the order in which summaries list them. A create's have the values of `Outcome`."""
 
     CREATED = "created"
     REJECTED = "rejected"
@@ -238,7 +238,7 @@ class Applied(Struct, frozen=True):
 
 
 class Health(StrEnum):
-    """The result of a check by `doctor`, in the order in which summaries name them."""
+    """The results of a check by `doctor`, in the order in which summaries list them."""
 
     OK = "ok"
     SKIPPED = "skipped"

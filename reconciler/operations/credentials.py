@@ -1,6 +1,7 @@
 """The credentials of a target, read from its variables.
 
-Only commands that call the service import this module: pydantic-settings takes longer to load than most commands run.
+Only commands that call the service import this module: pydantic-settings takes longer to load than most commands
+take to run.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ def is_recorded_twice(one: Attempt, other: Attempt) -> bool:
 
 
 def _keep_first(attempt: Attempt) -> tuple[bool, bool, bool, str, str]:
-    """Return the sort key that puts the attempt to keep first. One with a stored secret can be verified."""
+    """Return the sort key that puts the attempt to keep first, such as one whose secret is stored."""
     has_secret = bool(attempt.responses or attempt.secrets)
     return attempt.given_up, attempt.imported, not has_secret, attempt.since, attempt.id
 

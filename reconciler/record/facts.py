@@ -97,7 +97,7 @@ class Closed(Fact, frozen=True, tag="closed"):
 
 
 class Joined(Fact, frozen=True, tag="joined"):
-    """Records a merge: the record contains these heads of the other history, besides the origins of its lines."""
+    """Two histories were merged: the record now contains these heads of the other history."""
 
     heads: tuple[str, ...]
 

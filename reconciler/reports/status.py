@@ -108,7 +108,7 @@ def _next(status: ProjectStatus) -> Iterator[Todo]:
 
 
 def _unsettled(status: ProjectStatus) -> Iterator[Message]:
-    """Yield a message for each unresolved attempt that the plan's reasons do not mention, as it blocks no change."""
+    """Yield a message for each unresolved attempt that blocks no change and so is in no reason of the plan."""
     blocking = {attempt.id for change in status.plan.changes for attempt in change.blocking}
     yield from (unresolved_message(a, status.plan) for a in unresolved_of(status) if a.id not in blocking)
 
@@ -216,7 +216,7 @@ def _letter_to(target: Removals) -> Iterator[Block]:
 
 
 def _confirmations(target: Removals) -> tuple[tuple[str, ...], ...]:
-    """Return one command for all whole removals of a target, as each asks, and one for each set of codes."""
+    """Return the commands that confirm removals: one for all whole attempts, and one for each set of codes."""
     found: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
     for awaiting in target.awaiting:
         command = removal_command("confirm", awaiting.attempt, awaiting.codes)

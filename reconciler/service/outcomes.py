@@ -95,7 +95,7 @@ def _is_page(reply: Reply) -> bool:
 
 
 def _seconds(retry_after: str) -> float | None:
-    """Return a Retry-After header in seconds, or None; it holds seconds or a date (RFC 9110, section 10.2.3)."""
+    """Return the delay that a Retry-After header asks for, in seconds, or None (RFC 9110, section 10.2.3)."""
     text = retry_after.strip()
     if _SECONDS.fullmatch(text):
         return max(0.0, float(text))
