@@ -190,6 +190,8 @@ def _explain(problem: BaseException, invocation: Invocation) -> int:
             path = problem.ctx.command_path if problem.ctx else "reconciler"
             what = problem.format_message().replace("\n\t", " ").rstrip(".")  # click's own list of choices
             terminal.complain(Message("usage", what, "", (step("see", *path.split(), "--help"),)))
+        case click.Abort():
+            terminal.complain(Message("no-answer", "no answer; nothing was changed"))
         case OSError():
             what = problem.strerror or type(problem).__name__
             terminal.complain(Message("os-error", what, str(problem.filename or "a file or a stream")))

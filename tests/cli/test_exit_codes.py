@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Never
 
 import pytest
@@ -208,3 +210,15 @@ def test_an_apply_that_a_signal_ends_has_its_code(
     project.environment.delenv("RECONCILER_TEST_FAILPOINT")
     assert len(list_subscriptions(sandbox.url)) == created
     assert len(project.fine("state", "show", "--format", "json").document) == created
+
+
+def test_the_end_of_the_input_at_a_prompt_is_a_refusal(project: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-D where a secret is asked for is no error of the program."""
+
+    def end(_: str) -> str:
+        raise EOFError
+
+    monkeypatch.setattr("reconciler.cli.secret.getpass", end)
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
+    ran = project("--log-format", "json", "secret", "set", "europe/staging/offers")
+    assert (1, "no-answer") == (ran.code, json.loads(ran.err)["name"])
