@@ -49,7 +49,7 @@ def save(directory: Path, record: str, place: str, facts: Sequence[AnyFact], rea
         private_directory(private_directory(directory) / UNRECORDED)
         replace_file(file, data, 0o600)
     except Exception:  # noqa: BLE001 - whatever it was, nothing else has them
-        lines = step(f"save these lines to a file: {data.decode()}")
+        lines = step(f"save these lines to a file:\n{data.decode()}")
         again = step("then run", *recover, "FILE")
         return Message("results-not-saved", f"{problem}; nor to a recovery file", place, (lines, again))
     again = step("fix the cause, then run", *recover, str(file))

@@ -121,7 +121,9 @@ def _alert(alert: doc.Alert, layout: Layout) -> Iterator[str]:
 def _todos(todos: Sequence[doc.Todo], layout: Layout, indent: str) -> Iterator[str]:
     for todo in todos:
         if todo.text:
-            yield from _wrapped(f"{todo.text}{':' if todo.commands else ''}", layout, indent)
+            first, *lines = todo.text.splitlines()
+            yield from _wrapped(f"{first}{':' if todo.commands else ''}", layout, indent)
+            yield from (harmless_line(f"{indent}  {line}") for line in lines)
         yield from (f"{indent}  {command_line(command, layout.flags)}" for command in todo.commands)
 
 

@@ -23,6 +23,8 @@ from reconciler.record.chain import parse
 from reconciler.record.facts import Absent, Begun, Closed, Completed, LossOpened, RemovalRequested, Renamed
 from reconciler.record.gates import IN_FLIGHT_AFTER_LOSS
 from reconciler.record.statements import CancelRemoval, Complete, ConfirmRemoval, Recover, Resolve
+from reconciler.reports import terminal
+from reconciler.reports.document import messages_document
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -100,12 +102,13 @@ class TestRecoveryFile:
         assert make_plan(project).plan.changes == []
 
     def test_what_cannot_be_saved_is_in_the_message(self, tmp_path: Path) -> None:
-        """Where no file can be written, the message has the lines, and these can be recovered."""
+        """Where no file can be written, the message has the lines; copied from a terminal, these can be recovered."""
         (tmp_path / "unrecorded").write_text("in the way")
         facts = created("a", OFFERS)
         message = save(tmp_path, RECORD, "memory:a", facts, "")
         assert message.name == "results-not-saved"
-        (tmp_path / "lines").write_text(message.steps[0].text.partition(": ")[2])
+        shown = terminal.render(messages_document([message]), terminal.Layout(width=80))
+        (tmp_path / "lines").write_text(shown.partition("a file:\n")[2].partition("  Then run")[0])
         project = project_with()
         project.say(recovered(project, str(tmp_path / "lines")))
         assert list(project.record_at().attempts) == ["a"]
