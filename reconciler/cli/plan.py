@@ -61,13 +61,15 @@ def plan(
 
 
 def _save(file: Path, values: dict[str, Any]) -> None:
-    """Write a plan completely or not at all. Raises SettingsError."""
+    """Write a plan completely or not at all. Raises SettingsError and Refused."""
     from reconciler.disk import replace_file  # noqa: PLC0415 - only for --out
     from reconciler.errors import Message, SettingsError  # noqa: PLC0415 - likewise
+    from reconciler.operations.plan import refuse_overwriting  # noqa: PLC0415 - likewise
     from reconciler.reports.json import render  # noqa: PLC0415 - likewise
 
     text = render(values)
     try:
+        refuse_overwriting(file)
         if file.exists() and not file.is_file():
             file.write_text(text, encoding="utf-8")  # a pipe or a device
         else:

@@ -99,7 +99,7 @@ def plaintext_refusal(project: Project, plan: Plan) -> Message | None:
 
 def load_plan(file: Path) -> SavedPlan:
     """Read a file that `plan --out` wrote. Raises SettingsError."""
-    again = (Step("save a plan with", ("reconciler", "plan", "--out", str(file))),)
+    again = (Step("save a plan with", ("reconciler", "plan", "--out", "plan.json")),)
     try:
         saved = decode(file.read_bytes(), type=SavedPlan)
     except OSError as problem:
@@ -111,6 +111,16 @@ def load_plan(file: Path) -> SavedPlan:
         what = f"saved by another version of reconciler (format {saved.format_version!r:.20})"
         raise SettingsError(Message("plan-file-other-version", what, str(file), again))
     return saved
+
+
+def refuse_overwriting(file: Path) -> None:
+    """Raise Refused for a file that has content and is not a saved plan. Raises OSError if it cannot be read."""
+    try:
+        if file.is_file() and (data := file.read_bytes()):
+            decode(data, type=SavedPlan)
+    except (MsgspecError, UnicodeDecodeError):
+        what = "the file is not a saved plan, so it is not replaced"
+        raise Refused(Message("plan-would-overwrite", what, f"--out {file}", (Step("use another file"),))) from None
 
 
 def has_work(plan: Plan) -> bool:

@@ -128,6 +128,17 @@ def test_the_saved_plan_is_the_document_of_plan(project: CommandLine, sandbox: S
     assert json.loads((project.directory / "plan.json").read_text(encoding="utf-8")) == ran.document
 
 
+def test_a_plan_replaces_a_plan_only(project: CommandLine) -> None:
+    """A record, or any other file with content, stays as it is."""
+    project.fine("state", "init", "--complete", "--yes")
+    record = (project.directory / "state.jsonl").read_bytes()
+    assert project("plan", "--out", "state.jsonl").code == 1
+    assert record == (project.directory / "state.jsonl").read_bytes()
+    (project.directory / "plan.json").touch()
+    for _ in range(2):
+        project.fine("plan", "--out", "plan.json")
+
+
 def test_a_plan_that_cannot_be_saved_is_an_error(project: CommandLine, sandbox: Sandbox) -> None:
     """Nothing else is printed."""
     ran = project("plan", "--out", "missing/plan.json")

@@ -17,7 +17,7 @@ from reconciler.errors import Message, ReconcilerError, Refused
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.operations.apply import Session, refuse_too_many, refuse_unpinned
 from reconciler.operations.history import history, show
-from reconciler.operations.plan import load_plan, make_plan, plaintext_refusal, refuse_changed
+from reconciler.operations.plan import load_plan, make_plan, plaintext_refusal, refuse_changed, refuse_overwriting
 from reconciler.operations.project import Flags, Project
 from reconciler.operations.receiving import detect_signature, list_subscriptions, sandbox_served, trigger
 from reconciler.operations.recovery_file import recovered, save, unrecovered
@@ -105,11 +105,12 @@ REFUSED: list[Row] = [
     (lambda at: refuse_too_many(plan(change(), change()), 1), "too-many-creates", "--max-creates", [PLAN]),
     (pinned, "not-pinned", "--pinned", [""]),
     (differ, "plan-changed", "sha256:0123456789ab", [f"{PLAN} -t 'europe/*' -t 'usa/*'"]),
-    (lambda at: load_plan(at.path("p")), "plan-file-unreadable", "{}/p", [f"{PLAN} --out {{}}/p"]),
-    (lambda at: load_plan(at.file("p", b"\xff")), "plan-file-invalid", "{}/p", [f"{PLAN} --out {{}}/p"]),
+    (lambda at: refuse_overwriting(at.file("p", b"{}")), "plan-would-overwrite", "--out {}/p", [""]),
+    (lambda at: load_plan(at.path("p")), "plan-file-unreadable", "{}/p", [f"{PLAN} --out plan.json"]),
+    (lambda at: load_plan(at.file("p", b"\xff")), "plan-file-invalid", "{}/p", [f"{PLAN} --out plan.json"]),
     (
         lambda at: load_plan(at.file("p", b'{"format_version": "3.0", "digest": "", "selection": [], "changes": []}')),
-        "plan-file-other-version", "{}/p", [f"{PLAN} --out {{}}/p"],
+        "plan-file-other-version", "{}/p", [f"{PLAN} --out plan.json"],
     ),
     (
         lambda at: plaintext_refusal(at.project, at.elsewhere), "plaintext-responses", "recipients",
