@@ -11,6 +11,7 @@ from reconciler.model.address import Selection
 from reconciler.model.desired import Desired
 from reconciler.model.plan import Finding, Health
 from reconciler.operations.recovery_file import unrecovered
+from reconciler.planning.blocking import foreign
 from reconciler.record.gates import obstacle_messages
 from reconciler.reports.words import counted
 
@@ -45,7 +46,7 @@ def examine(project: Project, patterns: tuple[str, ...], *, write: bool = False)
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         waiting = [
             *threads.map(lambda job: job(), [*_servers(project, targets, urls), *_tokens(project, targets)]),
-            _attempted("record", project.flags.state or desired.state, lambda: _record(project, write=write)),
+            _attempted("record", project.flags.state or desired.state, lambda: _record(project, targets, write=write)),
             _attempted("responses", "", lambda: _responses(project)),
         ]
     findings += [finding for group in waiting for finding in group]
@@ -128,7 +129,7 @@ def _tokens(project: Project, targets: Iterable[Target]) -> list[Callable[[], li
     return [lambda target=target: _attempted("token", target.name, lambda: token(target)) for target in targets]  # type: ignore[misc]
 
 
-def _record(project: Project, *, write: bool) -> Iterator[Finding]:
+def _record(project: Project, targets: Iterable[Target], *, write: bool) -> Iterator[Finding]:
     journal = project.journal
     reading = journal.read()
     record = reading.record
@@ -136,6 +137,10 @@ def _record(project: Project, *, write: bool) -> Iterator[Finding]:
     yield _finding(Health.OK, "record", what, journal.place)
     for message in obstacle_messages(record, reading.standing, journal.expected, project.now()):
         yield Finding("record", Health.FAILED, message)
+    accounts = project.accounts()
+    for target in targets:
+        for message in foreign(target, record, accounts.get(target.name)):
+            yield Finding("record", Health.FAILED, message)
     for message in dict.fromkeys(unrecovered(project, reading).values()):
         yield Finding("record", Health.WARNING, message)
     if reading.torn:

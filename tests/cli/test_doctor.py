@@ -97,6 +97,12 @@ def unrecovered(place: Place) -> None:
     save(Project(Flags(), Sources({}, Path())).data_directory, record, "state.jsonl", created("a", "x/y/z"), "")
 
 
+def other_account(place: Place) -> None:
+    """Apply, then set the client id of another account."""
+    place.line.fine("apply", "--auto-approve")
+    place.line.environment.setenv(SECRET.replace("SECRET", "ID"), "another")
+
+
 def sealed(place: Place) -> None:
     """Encrypt responses to a key."""
     place.config.write_text(f"recipients: [{Identity.generate().to_public()}]\n{place.config.read_text()}")
@@ -122,6 +128,7 @@ RESULTS: list[tuple[str, Health, Callable[[Place], object], str]] = [
     ("record", Health.OK, lambda _: None, "state.jsonl"),
     ("record", Health.FAILED, with_loss, "state.jsonl"),
     ("record", Health.FAILED, lambda place: place.record.unlink(), "state.jsonl"),
+    ("record", Health.FAILED, other_account, "usa/staging"),
     ("record", Health.WARNING, torn, "state.jsonl"),
     ("record", Health.WARNING, unrecovered, "state.jsonl"),
     ("write", Health.OK, lambda _: None, "state.jsonl"),
