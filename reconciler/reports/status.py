@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from reconciler.errors import Message, step
 from reconciler.model.record import Status
 from reconciler.model.status import Proof, View
-from reconciler.record.gates import removal_command
+from reconciler.record.gates import removal_command, settling
 from reconciler.reports import document as doc
 from reconciler.reports.apply import unresolved_message
 from reconciler.reports.document import Commands, Document, Heading, Letter, Paragraph, Table, Todo, Tone, alerts
@@ -187,10 +187,15 @@ def removals_document(removals: Sequence[Removals], surplus: Iterable[Message] =
         "removals",
         f"{listed(filter(None, words))}." if any(words) else "Nothing awaits removal.",
         Tone.WARNING if any(words) else Tone.ADDED,
-        alerts=(*alerts(map(unresolved_message, unknown), "Warning"), *superseded_alerts(superseded)),
+        alerts=(*alerts(map(unresolved_message, unknown), "Warning"), *alerts(map(_superseded, superseded), "Note")),
         body=tuple(block for target in removals for block in _letter_to(target)),
         summary=alerts(surplus, "Warning"),
     )
+
+
+def _superseded(attempt: Attempt) -> Message:
+    what = "sent again, and may exist too; the operator is asked below"
+    return Message("superseded", what, f"{attempt.address} (attempt {attempt.id})", settling(attempt))
 
 
 def letter_to_delete(target: Removals) -> tuple[str, ...]:

@@ -254,6 +254,14 @@ def test_a_removal_list_says_what_to_run_then() -> None:
     assert document.title == "1 removal awaited."
 
 
+def test_what_was_sent_again_can_be_settled_with_the_operators_answer() -> None:
+    """The list that asks about it has the commands for both answers."""
+    retried = attempt(id="c" * 32, status=Status.UNKNOWN, superseded_by=(ID,))
+    text = terminal.render(removals_document([Removals(STAGING, AT, unknown=(retried,))]))
+    assert [1, 1] == [text.count(f"{word} --attempt {retried.id}") for word in (" --created", "--not-created")]
+    assert "removal list" not in text
+
+
 def test_nothing_awaits_removal() -> None:
     """The list says so."""
     assert removals_document([]).title == "Nothing awaits removal."
