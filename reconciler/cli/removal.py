@@ -13,7 +13,6 @@ from reconciler.cli.status import status_of
 from reconciler.planning.status import removals as removals_of
 from reconciler.record.statements import CancelRemoval, ConfirmRemoval, RequestRemoval
 from reconciler.reports.json import removals_json
-from reconciler.reports.plan import surplus_messages
 from reconciler.reports.status import removals_document
 
 if TYPE_CHECKING:
@@ -32,8 +31,7 @@ def list_(invocation: Invocation, patterns: tuple[str, ...], form: str) -> None:
     """
     known = status_of(invocation.project, patterns, current=True)
     removals = removals_of(known)
-    surplus = [message for message in surplus_messages(known.plan) if message.steps]  # other codes are in a letter
-    invocation.terminal.report(lambda: removals_document(removals, surplus), lambda: removals_json(removals), form)
+    invocation.terminal.report(lambda: removals_document(removals, known.plan), lambda: removals_json(removals), form)
 
 
 @command("request", "reconciler removal request europe/staging/offers --code ONB10011")

@@ -96,11 +96,11 @@ def trigger(
 @_url_option
 def list_(invocation: Invocation, url: str) -> None:
     """List the subscriptions in the sandbox, as the operator sees them."""
-    rows = tuple(
+    rows = sorted(
         (known["target"], known["subscriptionId"], ", ".join(known["eventCodes"]), known["webhookUrl"])
         for known in list_subscriptions(_url(invocation, url))
     )
-    table = Table(("target", "id", "codes", "URL"), rows)
+    table = Table(("target", "id", "codes", "URL"), tuple(rows))
     verdict = f"{counted(len(rows), 'subscription')} in the sandbox."
     invocation.terminal.show(Document("sandbox", verdict, body=(table,) if rows else ()))
 

@@ -55,8 +55,15 @@ def show(
         invocation.terminal.print_foreign(response.head + response.body if headers else response.body)
 
 
+def _refuse(context: click.Context, _: click.Parameter, given: tuple[str, ...]) -> None:
+    """Refuse a secret on the command line without repeating it: every user of the machine could see it there."""
+    if given:
+        raise click.UsageError("the secret is read from standard input", context)
+
+
 @command("set", "reconciler secret set europe/staging/offers <secret.txt")
 @click.argument("address")
+@click.argument("given", nargs=-1, metavar="<FILE", expose_value=False, callback=_refuse)
 @attempts_option
 @consent_options
 def set_(invocation: Invocation, address: str, attempts: tuple[str, ...], consent: Consent) -> None:

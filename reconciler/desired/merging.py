@@ -275,5 +275,5 @@ def _report(pairs: list[_Conflict], targets: Mapping[TargetName, Target], mistak
         what = f"{later.address} and {first.address}, of the same service, have the same event codes: {listed(codes)}"
     overridden = [each for each in concerned if "base_url" in targets[each].overridden]
     if len(concerned) > 1 and overridden:
-        remedy += f"; or correct {listed(f'{each.variable_prefix}BASE_URL' for each in overridden)}"
+        remedy = f"correct {listed(f'{each.variable_prefix}BASE_URL' for each in overridden)}; or {remedy}"
     mistakes.add(name, later.place, f"{what}{likewise}", remedy)

@@ -60,7 +60,7 @@ def blocked(
     if change.action is not Action.RETRY:
         return closed
     retried = [record.attempts[attempt] for attempt in change.concerns]
-    resolve = (reasons.unresolved(attempt, record, now) for attempt in retried)
+    resolve = (reasons.unresolved(attempt, record.received_by(attempt), now) for attempt in retried)
     return replace(closed, block=Block.UNRESOLVED, blocking=tuple(retried), reasons=(*resolve, *closed.reasons))
 
 

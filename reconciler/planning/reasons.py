@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from reconciler.model.address import Address
     from reconciler.model.desired import Target
     from reconciler.model.plan import Request
-    from reconciler.model.record import Attempt, Record
+    from reconciler.model.record import Attempt
 
 NOTHING_IN_FORCE = Message("nothing-in-force", "no subscription in force")
 NOT_DESIRED = Message("not-desired", "no longer in config/")
@@ -61,7 +61,7 @@ def sent_again(attempts: Iterable[Attempt]) -> Message:
     """Return the reason for a retry: the outcome of earlier attempts is unknown."""
     names = ", ".join(attempt.id for attempt in attempts)
     return Message(
-        "sent-again", f"unknown: retry; the outcome of attempt {names} is unknown, and no other attempt has its URL"
+        "sent-again", f"unknown: retry; the outcome of attempt {names} is unknown, and its URL carries its own id"
     )
 
 
@@ -99,18 +99,21 @@ def sent_again_later(attempt: Attempt, after: float, now: float) -> Message:
     return Message("sent-again-later", what, attempt.address, settling(attempt)[2:])
 
 
-def unresolved(attempt: Attempt, record: Record, now: float) -> Message:
-    """Return the message that the outcome of a create is unknown: since when, by whom, and how to resolve it."""
+def unresolved(attempt: Attempt, received: Mapping[str, tuple[str, str]], now: float) -> Message:
+    """Return the message that the outcome of a create is unknown: since when, by whom, and how to resolve it.
+
+    `received` has the codes that were received at its URL since, as `Record.received_by` returns them.
+    """
     started = f"create started {attempt.since} by {who(attempt.by)}"
-    steps, seen = settling(attempt, now), record.received_by(attempt)
-    if seen:
-        codes = ", ".join(f"{code} (last {last})" for code, (_, last) in sorted(seen.items()))
+    steps = settling(attempt, now)
+    if received:
+        codes = ", ".join(f"{code} (last {last})" for code, (_, last) in sorted(received.items()))
         what = f"{started}: outcome unknown, but it probably exists: notifications were received since: {codes}"
         return Message("unresolved", what, attempt.address, steps[:1])
     if attempt.in_flight(now):
         what = f"{started}: its call may be in flight until {stamp(attempt.settled_by)}; if it has no outcome then,"
         return Message("in-flight", f"{what} check with the operator", attempt.address, steps)
-    what = f"{started}: outcome unknown; check with the operator"
+    what = f"{started}: outcome unknown; do not create it by other means; check with the operator"
     return Message("unresolved", what, attempt.address, steps)
 
 
@@ -208,7 +211,8 @@ def _gone(attempt: Attempt, codes: Sequence[str], *, is_staying: bool = False) -
 
 
 def _awaited(attempt: Attempt) -> str:
-    return f"replace: wait; waiting for the removal of {attempt.address} (attempt {attempt.id}, {attempt.template})"
+    attempt_at = f"{attempt.address} (attempt {attempt.id}, {attempt.template})"
+    return f"waiting for the removal of {attempt_at}, as `replace: wait` says"
 
 
 def _shared(request: Request, attempt: Attempt) -> str:

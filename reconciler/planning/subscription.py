@@ -14,7 +14,7 @@ from reconciler.planning import reasons
 from reconciler.planning.excess import outlived
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from reconciler.errors import Message
     from reconciler.model.address import Address
@@ -91,7 +91,7 @@ def changes_of(case: Case) -> list[Change]:
                 return changes
             why = (reasons.sent_again_later(attempt, after, case.now) for attempt in blocking)
             return [_unresolved(case, blocking, why)]
-    return [_unresolved(case, blocking, (reasons.unresolved(attempt, case.record, case.now) for attempt in blocking))]
+    return [_unresolved(case, blocking, _doubts(case, blocking))]
 
 
 def _may_retry(case: Case, attempt: Attempt) -> bool:
@@ -102,6 +102,10 @@ def _may_retry(case: Case, attempt: Attempt) -> bool:
         and attempt.retries < RETRIES
         and (case.target.replace is Replace.OVERLAP or attempt.is_at(case.after.template if case.after else ""))
     )
+
+
+def _doubts(case: Case, attempts: Iterable[Attempt]) -> Iterator[Message]:
+    return (reasons.unresolved(attempt, case.record.received_by(attempt), case.now) for attempt in attempts)
 
 
 def _unresolved(case: Case, blocking: Sequence[Attempt], why: Iterable[Message]) -> Change:
@@ -225,7 +229,7 @@ def _blocked_elsewhere(case: Case, request: Request) -> Change | None:
     elsewhere = case.routes.elsewhere(case.address, request)
     unresolved = [attempt for attempt in elsewhere if attempt.unresolved]
     if unresolved:
-        return _unresolved(case, unresolved, (reasons.unresolved(each, case.record, case.now) for each in unresolved))
+        return _unresolved(case, unresolved, _doubts(case, unresolved))
     rival = None if elsewhere else case.routes.rival(case.address, request)
     if not elsewhere and rival is None:
         return None

@@ -6,30 +6,33 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Message, step
-from reconciler.model.plan import Action, Done, Verdict
-from reconciler.record.gates import settling
+from reconciler.model.plan import Action, Block, Done, Verdict
+from reconciler.planning.reasons import unresolved
 from reconciler.reports.document import Commands, Document, Letter, Paragraph, Table, Todo, Tone, alerts
 from reconciler.reports.letters import Purpose, letter, letters_by_target, one_line
 from reconciler.reports.plan import differing, superseded_alerts, verdict
 from reconciler.reports.words import SIGNS, capital, counted, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from reconciler.model.plan import Applied, Plan, Result
     from reconciler.model.record import Attempt
+    from reconciler.reports.document import Alert
 
 _WORDS = ("created", "rejected", "not sent", "outcome unknown", "restored", "removal requested", "skipped")
 WORDS = dict(zip(Done, _WORDS, strict=True))
 TONES = {Done.CREATED: Tone.ADDED, Done.RESTORED: Tone.CHANGED, Done.REQUESTED: Tone.REMOVED}
 """WORDS names each outcome, in the order of `Done`. TONES holds the tones of the outcomes that are not errors."""
+_ELSEWHERE = "already done by another run"
 _HEAD = ("", "address", "outcome", "status", "attempt")
 
 
 def apply_document(applied: Applied) -> Document:
     """Return the document of an apply."""
-    rows, waiting = tuple(map(_row, applied.results)), _waiting(applied)
-    fine = [*waiting, *_done_elsewhere(applied)]
+    elsewhere, waiting = _done_elsewhere(applied), _waiting(applied)
+    rows = tuple(_row(result, _ELSEWHERE if result in elsewhere else "") for result in applied.results)
+    fine = (*elsewhere, *waiting)
     tones = (Tone.PLAIN if result in fine else TONES.get(result.outcome, Tone.ERROR) for result in applied.results)
     table = Table(_HEAD, rows, tuple(tones))
     noted = superseded_alerts(applied.left.superseded) if applied.left else ()
@@ -38,7 +41,8 @@ def apply_document(applied: Applied) -> Document:
         _verdict(applied),
         _tone(applied),
         alerts=(
-            *alerts(_problems(applied, waiting)),
+            *alerts(_problems(applied, fine)),
+            *unresolved_alerts(applied.unresolved, applied.left),
             *alerts((_problem(result, applied) for result in waiting), "Blocked"),
             *alerts(applied.messages),
         ),
@@ -58,26 +62,27 @@ def result_row(result: Result) -> str:
     return " ".join(filter(None, _row(result)[:4]))
 
 
-def _row(result: Result) -> tuple[str, ...]:
+def _row(result: Result, word: str = "") -> tuple[str, ...]:
     status = "" if result.status is None else str(result.status)
-    return SIGNS[result.action], result.address, WORDS[result.outcome], status, result.attempt or ""
+    return SIGNS[result.action], result.address, word or WORDS[result.outcome], status, result.attempt or ""
 
 
 def _verdict(applied: Applied) -> str:
     elsewhere = _done_elsewhere(applied)
     counts = Counter(result.outcome for result in applied.results if result not in elsewhere)
+    unknown = max(counts.pop(Done.UNKNOWN, 0), len(applied.unresolved))
     words = [f"{counts[outcome]} {WORDS[outcome]}" for outcome in Done if counts[outcome]]
-    words += [f"{len(elsewhere)} already done by another run"] if elsewhere else []
+    words += [f"{len(elsewhere)} {_ELSEWHERE}"] if elsewhere else []
     nothing = not elsewhere and set(counts) <= {Done.REJECTED, Done.NOT_SENT, Done.SKIPPED}
     first = "Interrupted" if applied.signal else "Nothing applied" if nothing else "Applied"
-    done = f"{first}: {', '.join(words)}." if words else ""
+    done = f"{first}: {', '.join(words)}." if words else "Interrupted." if applied.signal else ""
     lost = sum(not result.recorded for result in applied.results)
-    open_words = [counted(len(applied.unresolved), "unresolved create")] if applied.unresolved else []
-    open_words += [f"{counted(lost, 'outcome')} not recorded"] if lost else []
-    rest = f"{capital(listed(open_words) or 'a create is unresolved')} (exit 3)."
-    rest = rest if applied.verdict is Verdict.UNRESOLVED else ""
-    if done or rest:
-        return f"{done} {rest}".strip()
+    leads = [f"outcome unknown: {unknown}"] if unknown else []
+    leads += [f"{counted(lost, 'outcome')} not recorded"] if lost else []
+    lead = f"{capital(listed(leads) or 'a create is unresolved')}{'' if applied.signal else ' (exit 3)'}."
+    lead = lead if applied.verdict is Verdict.UNRESOLVED else ""
+    if lead or done:
+        return f"{lead} {done}".strip()
     return verdict(applied.left) if applied.left else "Nothing to apply."
 
 
@@ -111,10 +116,9 @@ def _waiting(applied: Applied) -> list[Result]:
     return [result for result in blocked if result.outcome is Done.SKIPPED and result.address in patient]
 
 
-def _problems(applied: Applied, waiting: Sequence[Result]) -> Iterator[Message]:
-    """Yield the reason for each change that was not carried out, and a message for each unresolved create."""
+def _problems(applied: Applied, passed_over: Sequence[Result]) -> Iterator[Message]:
+    """Yield the reason for each change that was not carried out."""
     said = {message.what for message in applied.messages}
-    passed_over = [*_done_elsewhere(applied), *waiting]
     settled_below = {attempt.address for attempt in applied.unresolved}
     for result in applied.results:
         if result.outcome not in (Done.REJECTED, Done.NOT_SENT, Done.SKIPPED) or result in passed_over:
@@ -123,8 +127,6 @@ def _problems(applied: Applied, waiting: Sequence[Result]) -> Iterator[Message]:
             continue
         if result.detail and result.detail not in said:
             yield _problem(result, applied)
-    for attempt in applied.unresolved:
-        yield unresolved_message(attempt, applied.left)
 
 
 def _problem(result: Result, applied: Applied) -> Message:
@@ -138,35 +140,35 @@ def _problem(result: Result, applied: Applied) -> Message:
     return Message(f"result-{result.outcome}", f"{WORDS[result.outcome]}: {result.detail}", result.address, steps)
 
 
-def unresolved_message(attempt: Attempt, plan: Plan | None = None) -> Message:
-    """Return the message that an attempt's outcome is unknown.
+def unresolved_alerts(attempts: Iterable[Attempt], plan: Plan | None, label: str = "Error") -> tuple[Alert, ...]:
+    """Return that the outcomes of attempts are unknown, in the words of the plan, which knows what was received.
 
-    It names the two commands that settle the outcome, if the plan accepts statements. If the next apply retries the
-    attempt, the message says so instead.
+    Of an attempt that the next apply sends again it is only a note.
     """
-    if again := _sent_again(attempt, plan):
-        return again
-    what = "outcome unknown; do not create the subscription by other means; check with the operator"
-    steps = settling(attempt) if plan is None or plan.takes_statements else ()
-    return Message("outcome-unknown", what, attempt.address, steps)
+    messages = [_in_plan(attempt, plan) or unresolved(attempt, {}, 0.0) for attempt in attempts]
+    notes = [message for message in messages if message.name == "sent-again-later"]
+    return (*alerts((message for message in messages if message not in notes), label), *alerts(notes, "Note"))
 
 
-def _sent_again(attempt: Attempt, plan: Plan | None) -> Message | None:
-    """Return the message for an unknown create that the next apply retries; None if a person must settle it."""
+def _in_plan(attempt: Attempt, plan: Plan | None) -> Message | None:
+    """Return what a plan says of an unresolved attempt; None if the plan is not about its address."""
     for change in plan.changes if plan else ():
+        blocking = [blocker.id for blocker in change.blocking]
         if change.action is Action.RETRY and attempt.id in change.concerns:
             what = "outcome unknown; nothing to do: the next apply sends it again"
             return Message("sent-again-later", what, attempt.address)
-        if attempt.id in [blocking.id for blocking in change.blocking] and change.address == attempt.address:
-            told = (reason for reason in change.reasons if reason.name in ("sent-again-later", "not-recovered"))
-            return next(told, None)
+        is_open = change.block in (Block.UNRESOLVED, Block.IN_FLIGHT) and change.address == attempt.address
+        if is_open and attempt.id in blocking:
+            return change.reasons[blocking.index(attempt.id)]
     return None
 
 
 def _letters(applied: Applied) -> Iterator[Letter]:
     yield from letters_by_target(applied.restored, Purpose.KEEP)
     yield from letters_by_target(applied.removal, Purpose.DELETE)
-    yield from letters_by_target((a for a in applied.unresolved if not _sent_again(a, applied.left)), Purpose.ASK)
+    said = [(attempt, _in_plan(attempt, applied.left)) for attempt in applied.unresolved]
+    asked = (attempt for attempt, message in said if message is None or message.name in ("unresolved", "in-flight"))
+    yield from letters_by_target(asked, Purpose.ASK)
 
 
 def _left(applied: Applied) -> Sequence[str]:

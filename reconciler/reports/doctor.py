@@ -24,6 +24,8 @@ def doctor_document(findings: Sequence[Finding]) -> Document:
     failed, warnings = _of(findings, Health.FAILED), _of(findings, Health.WARNING)
     counts = Counter(finding.health for finding in findings)
     words = [f"{counts[health]} {_WORDS.get(health, health)}" for health in reversed(Health) if counts[health]]
+    if 0 < len(failed) < counts[Health.FAILED]:
+        words[0] = f"{words[0]} for {counted(len(failed), 'reason')}"
     fine = tuple(
         (str(finding.health), finding.check, finding.message.located, finding.message.what)
         for finding in findings

@@ -78,7 +78,8 @@ def _described(attempt: Attempt, number: str, purpose: Purpose) -> list[str]:
     ids = ", ".join(f"{name} {value}" for name, value in sorted(attempt.fields.items()) if name.lower().endswith("id"))
     rows = [f"URL: {attempt.url}", f"event codes: {', '.join(codes)}"]
     rows += [f"delete only these event codes; keep the other {len(staying)}: {', '.join(staying)}"] if staying else []
-    rows += [_when(attempt, purpose), *([f"ids: {ids}"] if ids else []), f"our reference: {attempt.id}"]
+    rows += [f"service: {attempt.base_url}", _when(attempt, purpose), *([f"ids: {ids}"] if ids else [])]
+    rows.append(f"our reference: {attempt.id}")
     indent = " " * len(number)
     return [f"{number if index == 0 else indent}{row}" for index, row in enumerate(rows)]
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from deepdiff.model import DiffLevel
 
-    from reconciler.model.desired import Subscription, Target
+    from reconciler.model.desired import Subscription
     from reconciler.model.plan import Change, Duplicate, Plan, Request, TargetPlan
     from reconciler.model.record import Attempt
 
@@ -214,21 +214,25 @@ def _summary(plan: Plan) -> Iterator[doc.Block]:
         partial = set(attempt.requested_codes) < set(attempt.codes)
         codes = f" of {', '.join(attempt.requested_codes)}" if partial else ""
         since = attempt.requested and f" since {attempt.requested}"
-        yield doc.Paragraph(f"{attempt.address}: removal{codes} awaited{since}", doc.Tone.WARNING)
+        text = f"{attempt.address}: removal{codes} awaited{since} (attempt {attempt.id})"
+        yield doc.Paragraph(text, doc.Tone.WARNING)
     yield from superseded_alerts(plan.superseded) if plan.superseded else ()
-    overridden = [
-        (f"{name} {field}", url)
-        for name in sorted(plan.targets)
-        for field, url in _urls(plan.targets[name].target)
-        if field in plan.targets[name].target.overridden
-    ]
-    if overridden:
-        yield doc.Heading("Addresses that override config/", doc.Tone.WARNING)
-        yield doc.Facts(tuple(overridden))
+    if overridden := _urls(plan, overridden=True):
+        yield doc.Paragraph("Service URLs set outside config/:", doc.Tone.WARNING)
+        yield doc.Facts(overridden)
 
 
-def _urls(target: Target) -> tuple[tuple[str, str], ...]:
-    return ("base_url", target.base_url), ("auth_url", target.auth_url), ("audience_base", target.audience_base)
+def _urls(plan: Plan, *, overridden: bool) -> tuple[tuple[str, str], ...]:
+    """Return the service URLs of a plan that are set in `config/`, or those that override these, with their names."""
+    targets = [plan.targets[name].target for name in sorted(plan.targets)]
+    return tuple(
+        (f"{target.name} {field}", url)
+        for target in targets
+        for field, url in (
+            ("base_url", target.base_url), ("auth_url", target.auth_url), ("audience_base", target.audience_base)
+        )
+        if (field in target.overridden) is overridden
+    )  # fmt: skip
 
 
 def twice(route: Duplicate, how: str) -> str:
@@ -258,9 +262,7 @@ def _details(plan: Plan, desired: Iterable[Subscription]) -> Iterator[doc.Detail
         yield doc.Details("Apply exactly this plan, by its digest", (doc.Commands((todo,)),))
     if desired and (cells := _cells(plan, desired)):
         yield doc.Details("Event codes by subscription and target", (matrix(cells, sorted(plan.targets)),))
-    rows = [
-        (f"{name} {field}", url) for name in sorted(plan.targets) for field, url in _urls(plan.targets[name].target)
-    ]
+    rows = [*_urls(plan, overridden=False)]
     rows += [("responses encrypted to", recipient) for recipient in plan.recipients]
     rows += [("record", plan.place), ("record id", plan.record), ("head", f"{plan.head}, {plan.entries} entries")]
     yield doc.Details("Service addresses, recipients and record", (doc.Facts(tuple(rows)),))

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from reconciler.errors import Message, step
 from reconciler.model.record import Status
 from reconciler.model.status import Proof, View
 from reconciler.record.gates import removal_command, settling
 from reconciler.reports import document as doc
-from reconciler.reports.apply import unresolved_message
-from reconciler.reports.document import Commands, Document, Heading, Letter, Paragraph, Table, Todo, Tone, alerts
+from reconciler.reports.apply import unresolved_alerts
+from reconciler.reports.document import alerts
 from reconciler.reports.letters import Purpose, letter, letters_by_target
 from reconciler.reports.plan import (
     awaits_operator,
@@ -29,8 +31,9 @@ from reconciler.reports.plan import (
 from reconciler.reports.words import STATUS, ago, capital, counted, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from reconciler.model.plan import Plan
     from reconciler.model.record import Attempt
     from reconciler.model.status import (
         Difference,
@@ -42,32 +45,35 @@ if TYPE_CHECKING:
         Side,
         TargetStatus,
     )
-    from reconciler.reports.document import Block
     from reconciler.reports.plan import Cells
 
 
 _HEAD = ("address", "status", "codes", "URL", "attempt")
 
 
-def status_document(status: ProjectStatus) -> Document:
+def status_document(status: ProjectStatus) -> doc.Document:
     """Return the document of what is in force and of what needs a decision."""
-    return Document(
+    return doc.Document(
         "status",
         _verdict(status),
-        Tone.ADDED if _is_settled(status) else Tone.WARNING,
+        doc.Tone.ADDED if _is_settled(status) else doc.Tone.WARNING,
         facts=(
             ("Targets", listed([target.name for target in status.targets], 8) or "none"),
             ("Record", f"{status.plan.place} ({counted(status.plan.entries, 'entry', 'entries')})"),
             ("Digest", status.plan.digest),
         ),
-        alerts=(*blocked_alerts(status.plan), *alerts(_unsettled(status))),
+        alerts=(*blocked_alerts(status.plan), *unresolved_alerts(_unsettled(status), status.plan)),
         body=tuple(block for target in status.targets for block in _target(target)),
         summary=(
             *alerts((*unrecovered(status.plan), *surplus_messages(status.plan), *_doubts(status)), "Warning"),
             *superseded_alerts(status.plan.superseded),
-            *(Paragraph(text, Tone.WARNING) for target in status.targets for text in _differing(target, status.now)),
+            *(
+                doc.Paragraph(text, doc.Tone.WARNING)
+                for target in status.targets
+                for text in _differing(target, status.now)
+            ),
         ),
-        next=Commands(tuple(_next(status))) if any(_next(status)) else None,
+        next=doc.Commands(tuple(_next(status))) if any(_next(status)) else None,
         details=(doc.Details("Event codes by subscription and target", (_matrix(status),)),) if status.targets else (),
     )
 
@@ -99,18 +105,18 @@ def _verdict(status: ProjectStatus) -> str:
     return f"{counted(in_force, 'subscription')} in force.{rest}"
 
 
-def _next(status: ProjectStatus) -> Iterator[Todo]:
+def _next(status: ProjectStatus) -> Iterator[doc.Todo]:
     options = selected(status.plan)
     if status.plan.changes:
-        yield Todo("To see the changes, run", (("reconciler", "plan", *options),))
-    if awaits_operator(status.plan) or unresolved_of(status):
-        yield Todo("To see the message to the operator, run", (("reconciler", "removal", "list", *options),))
+        yield doc.Todo("To see the changes, run", (("reconciler", "plan", *options),))
+    if awaits_operator(status.plan) or any(not attempt.in_flight(status.now) for attempt in unresolved_of(status)):
+        yield doc.Todo("To see the message to the operator, run", (("reconciler", "removal", "list", *options),))
 
 
-def _unsettled(status: ProjectStatus) -> Iterator[Message]:
-    """Yield a message for each unresolved attempt that blocks no change and so is in no reason of the plan."""
+def _unsettled(status: ProjectStatus) -> list[Attempt]:
+    """Return the unresolved attempts that the plan's reasons do not mention, as they block no change."""
     blocking = {attempt.id for change in status.plan.changes for attempt in change.blocking}
-    yield from (unresolved_message(a, status.plan) for a in unresolved_of(status) if a.id not in blocking)
+    return [attempt for attempt in unresolved_of(status) if attempt.id not in blocking]
 
 
 def _doubts(status: ProjectStatus) -> Iterator[Message]:
@@ -134,17 +140,17 @@ def _differing(target: TargetStatus, now: float) -> Iterator[str]:
     yield from (twice(route, "recorded") for route in target.recorded_twice)
     for attempt in target.awaiting_removal:
         since = attempt.requested and f" since {ago(attempt.requested, now)}"
-        yield f"{attempt.address}: removal awaited{since}"
+        yield f"{attempt.address}: removal awaited{since} (attempt {attempt.id})"
 
 
-def _target(target: TargetStatus) -> Iterator[Block]:
-    yield Heading(target.name)
+def _target(target: TargetStatus) -> Iterator[doc.Block]:
+    yield doc.Heading(target.name)
     if not target.attempts:
-        yield Paragraph("Nothing is in force.", Tone.FAINT)
+        yield doc.Paragraph("Nothing is in force.", doc.Tone.FAINT)
         return
-    tones = {Status.LIVE: Tone.PLAIN, Status.AWAITING_REMOVAL: Tone.WARNING}
-    shown = tuple(tones.get(observed.attempt.status, Tone.ERROR) for observed in target.attempts)
-    yield Table(_HEAD, tuple(map(_row, target.attempts)), shown)
+    tones = {Status.LIVE: doc.Tone.PLAIN, Status.AWAITING_REMOVAL: doc.Tone.WARNING}
+    shown = tuple(tones.get(observed.attempt.status, doc.Tone.ERROR) for observed in target.attempts)
+    yield doc.Table(_HEAD, tuple(map(_row, target.attempts)), shown)
 
 
 def _row(observed: ObservedAttempt) -> tuple[str, ...]:
@@ -160,7 +166,7 @@ def _codes(observed: ObservedAttempt) -> str:
     return f"{codes}: {', '.join(words)}" if words else codes
 
 
-def _matrix(status: ProjectStatus) -> Table:
+def _matrix(status: ProjectStatus) -> doc.Table:
     """Return a table of event codes by subscription and target, with the state of each."""
     cells: Cells = {}
     for target in status.targets:
@@ -172,9 +178,15 @@ def _matrix(status: ProjectStatus) -> Table:
     return matrix(cells, [target.name for target in status.targets])
 
 
-def removals_document(removals: Sequence[Removals], surplus: Iterable[Message] = ()) -> Document:
-    """Return the document of the letters to each operator, and of the surplus codes whose removal was not requested."""
+def removals_document(removals: Sequence[Removals], plan: Plan | None = None) -> doc.Document:
+    """Return the document of the letters to each operator.
+
+    With `plan`, it also names surplus codes whose removal was not requested, and desired ones whose removal was.
+    """
     awaited = sum(len(target.awaiting) for target in removals)
+    surplus = [message for message in surplus_messages(plan) if message.steps] if plan else []  # the others are told
+    reasons = ((change.address, reason) for change in (plan.changes if plan else ()) for reason in change.reasons)
+    desired = [replace(reason, where=where) for where, reason in reasons if reason.name == "removal-requested"]
     kept = sum(len(target.restored) + len(target.cancelled) for target in removals)
     unknown = [attempt for target in removals for attempt in target.unknown if attempt.blocks]
     superseded = [attempt for target in removals for attempt in target.unknown if not attempt.blocks]
@@ -183,11 +195,15 @@ def removals_document(removals: Sequence[Removals], surplus: Iterable[Message] =
         f"{counted(kept, 'subscription')} to keep" if kept else "",
         counted(len(unknown), "unresolved create") if unknown else "",
     ]
-    return Document(
+    return doc.Document(
         "removals",
         f"{listed(filter(None, words))}." if any(words) else "Nothing awaits removal.",
-        Tone.WARNING if any(words) else Tone.ADDED,
-        alerts=(*alerts(map(unresolved_message, unknown), "Warning"), *alerts(map(_superseded, superseded), "Note")),
+        doc.Tone.WARNING if any(words) else doc.Tone.ADDED,
+        alerts=(
+            *unresolved_alerts(unknown, plan, "Warning"),
+            *alerts(map(_superseded, superseded), "Note"),
+            *alerts(desired, "Warning"),
+        ),
         body=tuple(block for target in removals for block in _letter_to(target)),
         summary=alerts(surplus, "Warning"),
     )
@@ -206,17 +222,17 @@ def letter_to_delete(target: Removals) -> tuple[str, ...]:
     return letter([awaiting.attempt for awaiting in target.awaiting], Purpose.DELETE, list(staying.values()))
 
 
-def _letter_to(target: Removals) -> Iterator[Block]:
+def _letter_to(target: Removals) -> Iterator[doc.Block]:
     if not (target.awaiting or target.restored or target.cancelled or target.unknown):
         return
-    yield Heading(target.target)
+    yield doc.Heading(target.target)
     yield from letters_by_target((*target.restored, *target.cancelled), Purpose.KEEP)
     if target.restored:
-        yield Paragraph("The next apply records that these stay.", Tone.FAINT)
+        yield doc.Paragraph("The next apply records that these stay.", doc.Tone.FAINT)
     if target.awaiting:
         since = min(awaiting.since for awaiting in target.awaiting)
-        yield Letter(f"{Purpose.DELETE} (first requested {since})", letter_to_delete(target))
-        yield Commands((Todo("Once the operator has removed them, run", _confirmations(target)),))
+        yield doc.Letter(f"{Purpose.DELETE} (first requested {since})", letter_to_delete(target))
+        yield doc.Commands((doc.Todo("Once the operator has removed them, run", _confirmations(target)),))
     yield from letters_by_target(target.unknown, Purpose.ASK)
 
 

@@ -150,6 +150,14 @@ def test_an_unexpected_error_is_one_line_without_its_text(
     assert project("-v", "validate").err.count("reconciler.cli") > ran.err.count("reconciler.cli")
 
 
+def test_a_secret_on_the_command_line_is_refused_and_not_repeated(project: CommandLine) -> None:
+    """The usage error says where it is read from."""
+    ran = project("secret", "set", "europe/staging/offers", "hunter2")
+    assert (1, "") == (ran.code, ran.out)
+    assert "the secret is read from standard input" in ran.err
+    assert "hunter2" not in ran.err
+
+
 def test_a_signal_while_an_error_is_told_ends_the_process_with_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """No traceback follows."""
 

@@ -162,4 +162,4 @@ def test_a_variable_that_joins_two_services_is_named(tmp_path: Path) -> None:
     """An overridden `base_url` may be the cause."""
     config = write(tmp_path, {"a.yaml": ACROSS.replace("¦", ""), "b.yaml": targets(other_base="https://other.test")})
     (mistake,) = mistakes_in(config, {"RECONCILER_A_TWO_BASE_URL": "https://api.test"})
-    assert mistake.steps[0].text.endswith("or correct RECONCILER_A_TWO_BASE_URL")
+    assert mistake.steps[0].text.startswith("correct RECONCILER_A_TWO_BASE_URL; or ")

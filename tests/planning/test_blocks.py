@@ -145,7 +145,7 @@ def test_unresolved(scene: Scene, *, wanted: bool) -> None:
     )  # fmt: skip
     (message,) = change.reasons
     assert f"{scene.attempt(lost).since} by {BY['user']} on {BY['host']}" in message.what
-    assert message.what.endswith("outcome unknown; check with the operator")
+    assert message.what.endswith("outcome unknown; do not create it by other means; check with the operator")
     resolve = "reconciler state resolve europe/staging/offers"
     assert [f"{resolve} --created --attempt {lost}", f"{resolve} --not-created --attempt {lost}"] == commands(change)
 

@@ -13,6 +13,7 @@ from reconciler.planning.status import removals
 from reconciler.planning.subscription import RETRIES
 from reconciler.reports import html, markdown
 from reconciler.reports.apply import apply_document
+from reconciler.reports.document import Alert
 from reconciler.reports.json import status_json
 from reconciler.reports.plan import plan_document
 from reconciler.reports.status import removals_document, status_document
@@ -222,6 +223,14 @@ def test_sent_again_is_not_forgotten(scene: Scene) -> None:
     assert "Nothing awaits removal." == listed.title
     scene.resolve(lost.id, created=False)
     assert lost.id not in render(plan_document(scene.plan()))
+
+
+def test_sent_again_by_itself_is_no_error(scene: Scene) -> None:
+    """Where there is nothing to do, it is a note."""
+    applied = Applied((), Verdict.UNRESOLVED, unresolved=tuple(scene.attempts), left=scene.plan())
+    (alert,) = apply_document(applied).alerts
+    assert isinstance(alert, Alert)
+    assert "Note" == alert.label
 
 
 def test_superseded_of_what_is_not_selected(scene: Scene) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from support.scene import EUROPE, Scene, address_of, hooks, target
+from support.scene import EUROPE, SERVICE, Scene, address_of, hooks, target
 
 from reconciler.model.desired import Overlap, Replace
 from reconciler.model.plan import Action, Block
@@ -100,6 +100,7 @@ def test_letters_name_the_url_that_exists_once() -> None:
     scene.request(lost.id)
     told = as_text(removals_document(removals(scene.status())))
     assert [True, True] == [f"URL: {lost.url}" in text for text in (asked, told)]
+    assert f"service: {SERVICE}" in asked
     assert "though the URL is the same" not in told
 
 
@@ -111,4 +112,4 @@ def test_retry_says_why_it_is_safe() -> None:
     lost = scene.lose("offers", "ONB10001", hooks("{attempt}"))
     text = " ".join(as_text(plan_document(scene.plan())).split())
     assert f"» {EUROPE}/offers retry" in text
-    assert f"attempt {lost} is unknown, and no other attempt has its URL" in text
+    assert f"attempt {lost} is unknown, and its URL carries its own id" in text

@@ -5,10 +5,13 @@ from __future__ import annotations
 import pytest
 from support.scene import EUROPE, USA, Scene, hooks, target
 
-from reconciler.model.plan import Verdict
+from reconciler.model.plan import Applied, Verdict
 from reconciler.planning.planner import verdict_of_plan
 from reconciler.planning.status import removals, verdict_of_status
 from reconciler.record.gates import Obstacle
+from reconciler.reports.apply import apply_document
+from reconciler.reports.document import Alert
+from reconciler.reports.status import removals_document
 
 
 @pytest.fixture
@@ -118,6 +121,47 @@ def test_what_must_stay(scene: Scene) -> None:
     assert ((held,), (lost,)) == (
         tuple(attempt.id for attempt in found.cancelled), tuple(attempt.id for attempt in found.unknown),
     )  # fmt: skip
+
+
+def test_kept_in_part(scene: Scene) -> None:
+    """What was to be removed, and now is in part, is asked for once: the request says which codes to keep."""
+    both = scene.hold("loans", "ONB10001 ONB10002", hooks("loans"))
+    scene.request(both, by_plan=True)
+    scene.cancel(both)
+    scene.request(both, "ONB10001")
+    (found,) = removals(scene.status())
+    assert ((), [both]) == (found.cancelled, [awaiting.attempt.id for awaiting in found.awaiting])
+
+
+def test_asked_for_what_is_desired(scene: Scene) -> None:
+    """Before the message that asks to remove it, the list says what the plan says: it is desired, and may be kept."""
+    scene.request(scene.attempts[0].id)
+    status = scene.status()
+    (change,) = status.plan.changes
+    (warning,) = removals_document(removals(status), status.plan).alerts
+    assert isinstance(warning, Alert)
+    assert (change.reasons[0].what, (change.address,)) == (warning.what, warning.where)
+    assert [step.command for step in change.reasons[0].steps] == [todo.commands[0] for todo in warning.todos]
+
+
+@pytest.mark.parametrize("received", [True, False])
+def test_unknown_in_one_voice(scene: Scene, received: bool) -> None:
+    """Plan, apply and the list say the same of an unknown create, and advise against nothing that was received."""
+    scene.want("leads", "ONB10001", hooks("leads"))
+    lost = scene.lose("leads", "ONB10001", hooks("leads"))
+    if received:
+        scene.receive(hooks("leads"), "ONB10001")
+    status = scene.status()
+    (reason,) = status.plan.changes[0].reasons
+    applied = Applied((), Verdict.UNRESOLVED, unresolved=(scene.attempt(lost),), left=status.plan)
+    for document in (apply_document(applied), removals_document(removals(status), status.plan)):
+        (alert,) = document.alerts
+        assert isinstance(alert, Alert)
+        assert (reason.what, [step.text for step in reason.steps]) == (
+            alert.what, [todo.text[:1].lower() + todo.text[1:] for todo in alert.todos]
+        )  # fmt: skip
+        assert received is not ("--not-created" in str(alert.todos))
+        assert "After" not in str(alert.todos)
 
 
 def test_nothing_to_tell(scene: Scene) -> None:

@@ -66,7 +66,7 @@ def test_an_unresolved_create_is_told_with_both_ways_to_settle_it() -> None:
     """The verdict names the exit code, and the letter asks the operator."""
     document = apply_document(Applied((result(Done.UNKNOWN),), Verdict.UNRESOLVED, unresolved=(UNKNOWN,)))
     text = terminal.render(document)
-    assert document.title == "Applied: 1 outcome unknown. 1 unresolved create (exit 3)."
+    assert document.title == "Outcome unknown: 1 (exit 3)."
     assert f"reconciler state resolve {OFFERS} --created --attempt {UNKNOWN.id}" in text
     assert f"reconciler state resolve {OFFERS} --not-created --attempt {UNKNOWN.id}" in text
     assert "Does this webhook subscription of europe/staging exist?" in text
@@ -76,14 +76,33 @@ def test_an_outcome_that_is_not_recorded_is_counted() -> None:
     """What was created and is in a recovery file only is not merely "created", and the exit code is said."""
     lost = result(Done.CREATED, recorded=False)
     document = apply_document(Applied((lost,), Verdict.UNRESOLVED, left=plan(change(Action.CREATE))))
-    assert document.title == "Applied: 1 created. 1 outcome not recorded (exit 3)."
+    assert document.title == "1 outcome not recorded (exit 3). Applied: 1 created."
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "signal", "title"),
+    [
+        ((Done.UNKNOWN, Done.CREATED), None, "Outcome unknown: 1 (exit 3). Applied: 1 created."),
+        ((Done.UNKNOWN,), 2, "Outcome unknown: 1. Interrupted."),
+        ((Done.UNKNOWN, Done.CREATED), 15, "Outcome unknown: 1. Interrupted: 1 created."),
+        ((Done.CREATED,), 15, "Outcome unknown: 1. Interrupted: 1 created."),
+        ((Done.CREATED,), None, "Outcome unknown: 1 (exit 3). Applied: 1 created."),
+    ],
+)
+def test_what_is_unknown_comes_first(outcomes: tuple[Done, ...], signal: int | None, title: str) -> None:
+    """It needs a person. The code is that of the process, so a signal's is not named as 3."""
+    applied = Applied(tuple(map(result, outcomes)), Verdict.UNRESOLVED, unresolved=(UNKNOWN,), signal=signal)
+    assert title == apply_document(applied).title
 
 
 def test_what_another_run_did_is_no_error() -> None:
-    """It is counted as done, and nothing is left to look at."""
+    """It is counted as done, in the table too, and nothing is left to look at."""
     skipped = result(Done.SKIPPED, detail="already done by another run")
     document = apply_document(Applied((skipped,), Verdict.DONE, left=plan(unchanged=1)))
     assert (document.title, document.alerts) == ("Applied: 1 already done by another run.", ())
+    (table,) = document.body
+    assert isinstance(table, Table)
+    assert ("already done by another run", (Tone.PLAIN,)) == (table.rows[0][2], table.tones)
     assert "reconciler plan" not in terminal.render(document)
 
 
@@ -111,7 +130,7 @@ def test_a_blocked_create_is_told_with_its_way_on() -> None:
     assert [todo.commands for todo in alert.todos] == [(("reconciler", "state", "resolve"),)]
     (alert,) = apply_document(Applied((skipped,), Verdict.UNRESOLVED, unresolved=(UNKNOWN,), left=plan(blocked))).alerts
     assert isinstance(alert, Alert)
-    assert alert.what.startswith("outcome unknown")
+    assert alert.what.endswith("outcome unknown; do not create it by other means; check with the operator")
 
 
 @pytest.mark.parametrize("outcome", [Done.REJECTED, Done.NOT_SENT, Done.SKIPPED])
@@ -243,6 +262,14 @@ def test_a_cancelled_request_for_some_codes_is_about_these_alone() -> None:
     assert codes == "event codes: A"
 
 
+@pytest.mark.parametrize("settled", [1.0, NOW + 60])
+def test_the_operator_is_asked_about_no_call_in_flight(settled: float) -> None:
+    """The list has no question yet, so the status does not name it."""
+    pending = attempt(status=Status.PENDING, outcome=None, settled_by=settled)
+    named = "reconciler removal list" in terminal.render(status_document(status_of(ObservedAttempt(pending, {}))))
+    assert named is (settled < NOW)
+
+
 def test_a_removal_list_says_what_to_run_then() -> None:
     """Only the codes that are to be removed are confirmed, and what stays beside is named."""
     staying = attempt(id="d" * 32)
@@ -324,7 +351,7 @@ def test_failures_of_one_cause_are_one_finding() -> None:
     failed = [Finding("server", Health.FAILED, Message("x", "unreachable", host)) for host in ("a", "b")]
     document = doctor_document([*failed, Finding("clock", Health.OK, Message("y", "right"))])
     assert [block.where for block in document.body if isinstance(block, Alert)] == [("a", "b")]
-    assert document.title == "Checked: 2 failed and 1 passed."
+    assert document.title == "Checked: 2 failed for 1 reason and 1 passed."
     assert "right" not in terminal.render(document)
     assert "right" in terminal.render(document, terminal.Layout(verbose=True))
 

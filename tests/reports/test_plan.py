@@ -10,7 +10,7 @@ from support.plan_values import AT, ID, OFFERS, URL, attempt, change, duplicate,
 from reconciler.errors import Message, step
 from reconciler.model.plan import Action, Block, Plan, Request
 from reconciler.model.record import Status
-from reconciler.reports import terminal
+from reconciler.reports import html, markdown, terminal
 from reconciler.reports.document import Alert, Field
 from reconciler.reports.plan import changed, plan_document
 
@@ -104,7 +104,10 @@ def test_surplus_that_was_requested_names_the_message_to_the_operator() -> None:
 def test_an_overridden_address_is_always_shown() -> None:
     """It is said without -v, the others with it alone."""
     document = plan_document(plan(overridden=("base_url",)))
-    assert "override config/\neurope/staging base_url  https://api.staging.example\n" in terminal.render(document)
+    text = terminal.render(document)
+    assert "Service URLs set outside config/:\neurope/staging base_url  https://api.staging.example\n" in text
+    assert 1 == markdown.render(document).count("base&#95;url")
+    assert "<h2>Service" not in html.render(document)  # below "Notes", which would have nothing else
     assert "login.staging.example" not in terminal.render(document)
     assert "login.staging.example" in terminal.render(document, terminal.Layout(verbose=True))
 

@@ -201,7 +201,7 @@ def documents() -> dict[str, Document]:
         "apply": apply_document(applied()),
         "fine": apply_document(Applied((applied().results[0],), Verdict.DONE, left=plan(unchanged=1))),
         "status": status_document(status()),
-        "removals": removals_document(removals(), [FOREIGN]),
+        "removals": removals_document(removals(), PLAN),
         "parity": parity_document(pairs()),
         "gated": parity_document(Pairs((), gates=(GATE,), foreign=(FOREIGN,))),
         "show": record_document([HELD, LOST], [GATE], whole=True),
