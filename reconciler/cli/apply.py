@@ -86,7 +86,7 @@ def _approve(invocation: Invocation, plan: Plan, form: str, *, given: bool) -> N
         return
     if not given and not has_terminal():
         steps = (
-            step("review the plan, then apply just that", "reconciler", "plan", "--out", "plan.json"),
+            step("review the plan, then apply just that", "reconciler", "plan", *plan.options, "--out", "plan.json"),
             step("or use --auto-approve or --expect-digest"),
         )
         raise Refused(Message("not-approved", "no terminal: cannot ask for approval", "", steps))

@@ -157,6 +157,11 @@ class Plan(Struct, frozen=True):
     unrecovered: tuple[Message, ...] = ()
 
     @property
+    def options(self) -> tuple[str, ...]:
+        """Return the `-t` options that the plan was made with, for commands that repeat them."""
+        return tuple(word for pattern in self.selection for word in ("-t", pattern))
+
+    @property
     def changes(self) -> list[Change]:
         """Return the changes of every target, sorted by address and action."""
         return [change for name in sorted(self.targets) for change in self.targets[name].changes]

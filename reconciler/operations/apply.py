@@ -45,7 +45,12 @@ def refuse_too_many(plan: Plan, most: int | None) -> None:
     if most is not None and count > most:
         what = f"the plan has {count} creates, but at most {most} are allowed; nothing was sent"
         raise Refused(
-            Message("too-many-creates", what, "--max-creates", (Step("review the plan", ("reconciler", "plan")),))
+            Message(
+                "too-many-creates",
+                what,
+                "--max-creates",
+                (Step("review the plan", ("reconciler", "plan", *plan.options)),),
+            )
         )
 
 

@@ -91,7 +91,10 @@ def plaintext_refusal(project: Project, plan: Plan) -> Message | None:
         return None
     steps = (
         Step("encrypt them: add `recipients` to config/", ("reconciler", "init", "--age-key")),
-        Step("or allow unencrypted responses on this disk", ("reconciler", "apply", "--allow-plaintext-responses")),
+        Step(
+            "or allow unencrypted responses on this disk",
+            ("reconciler", "apply", *plan.options, "--allow-plaintext-responses"),
+        ),
     )
     what = "create responses, which may hold the only copy of a secret, would be kept unencrypted on this machine"
     return Message("plaintext-responses", what, "recipients", steps)
@@ -132,14 +135,10 @@ def refuse_changed(plan: Plan, digest: str, saved: SavedPlan | None = None) -> N
     """Raise Refused, with the differences, unless the plan has the reviewed digest."""
     if plan.digest == digest:
         return
-    review = Step("review the new plan", ("reconciler", "plan", *_selected(plan)))
+    review = Step("review the new plan", ("reconciler", "plan", *plan.options))
     detail = () if saved is None else _differences(plan, saved)
     what = "the plan has changed since it was reviewed; nothing was sent"
     raise Refused(Message("plan-changed", what, digest[:19], (*detail, review)))
-
-
-def _selected(plan: Plan) -> tuple[str, ...]:
-    return tuple(word for pattern in plan.selection for word in ("-t", pattern))
 
 
 def _differences(plan: Plan, saved: SavedPlan) -> tuple[Step, ...]:

@@ -34,7 +34,9 @@ def response_of(project: Project, address: str, attempts: Sequence[str], identit
         steps = (step("ask the operator for the secret, then run", "reconciler", "secret", "set", address),)
         raise RecordError(Message("no-response", "no create response is recorded", address, steps))
     if len(kept) > 1:
-        commands = tuple(step("", "reconciler", "secret", "show", address, "--attempt", attempt) for attempt in kept)
+        given = ("--identity", str(identity)) if identity else ()
+        show = ("reconciler", "secret", "show", address, *given, "--attempt")
+        commands = tuple(step("", *show, attempt) for attempt in kept)
         raise Refused(Message("several-responses", "several attempts have a response; name one", address, commands))
     (known,) = kept.values()
     return responses.open(known[-1], identity)

@@ -244,20 +244,15 @@ def _next(plan: Plan, saved: str, *, applies: bool) -> Iterator[doc.Todo]:
     if applies and saved:
         yield doc.Todo(f"Saved to {saved}. To apply exactly this plan, run", (("reconciler", "apply", saved),))
     elif applies:
-        yield doc.Todo("To carry it out, run", (("reconciler", "apply", *selected(plan)),))
+        yield doc.Todo("To carry it out, run", (("reconciler", "apply", *plan.options),))
     elif awaits_operator(plan):
-        command = ("reconciler", "removal", "list", *selected(plan))
+        command = ("reconciler", "removal", "list", *plan.options)
         yield doc.Todo("To see the message to the operator, run", (command,))
-
-
-def selected(plan: Plan) -> list[str]:
-    """Return the `-t` options that the plan was made with."""
-    return [word for pattern in plan.selection for word in ("-t", pattern)]
 
 
 def _details(plan: Plan, desired: Iterable[Subscription]) -> Iterator[doc.Details]:
     if any(change.action is not Action.BLOCKED for change in plan.changes):
-        command = ("reconciler", "apply", *selected(plan), "--expect-digest", plan.digest)
+        command = ("reconciler", "apply", *plan.options, "--expect-digest", plan.digest)
         todo = doc.Todo("Refused if anything differs from this plan", (command,))
         yield doc.Details("Apply exactly this plan, by its digest", (doc.Commands((todo,)),))
     if desired and (cells := _cells(plan, desired)):

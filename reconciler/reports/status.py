@@ -21,7 +21,6 @@ from reconciler.reports.plan import (
     differences,
     differing,
     matrix,
-    selected,
     settled,
     superseded_alerts,
     surplus_messages,
@@ -106,7 +105,7 @@ def _verdict(status: ProjectStatus) -> str:
 
 
 def _next(status: ProjectStatus) -> Iterator[doc.Todo]:
-    options = selected(status.plan)
+    options = status.plan.options
     if status.plan.changes:
         yield doc.Todo("To see the changes, run", (("reconciler", "plan", *options),))
     if awaits_operator(status.plan) or any(not attempt.in_flight(status.now) for attempt in unresolved_of(status)):

@@ -178,8 +178,8 @@ def test_place_in_use_is_told_with_both_ways_on() -> None:
     with pytest.raises(Refused) as caught:
         Copy(project, A, B).carry_out()
     assert [
-        f"reconciler state recover {A} --state {B}",
         f"reconciler state copy {A} PLACE",
+        f"reconciler state recover {A} --state {B}",
     ] == commands_in(caught.value.messages)
 
 

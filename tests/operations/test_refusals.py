@@ -103,6 +103,10 @@ DATA, KEPT = "{}/home/data/reconciler", f"{A}-response-"
 Row = tuple["Callable[[Refusals], object]", str, str, list[str]]
 REFUSED: list[Row] = [
     (lambda at: refuse_too_many(plan(change(), change()), 1), "too-many-creates", "--max-creates", [PLAN]),
+    (
+        lambda at: refuse_too_many(plan(change(), change(), selection=("europe/*",)), 1), "too-many-creates",
+        "--max-creates", [f"{PLAN} -t 'europe/*'"],
+    ),
     (pinned, "not-pinned", "--pinned", [""]),
     (differ, "plan-changed", "sha256:0123456789ab", [f"{PLAN} -t 'europe/*' -t 'usa/*'"]),
     (lambda at: refuse_overwriting(at.file("p", b"{}")), "plan-would-overwrite", "--out {}/p", [""]),
@@ -117,8 +121,8 @@ REFUSED: list[Row] = [
         ["reconciler init --age-key", "reconciler apply --allow-plaintext-responses"],
     ),
     (
-        lambda at: Session(at.project, make_plan(wanting(at.project))), "plaintext-responses", "recipients",
-        ["reconciler init --age-key", "reconciler apply --allow-plaintext-responses"],
+        lambda at: Session(at.project, make_plan(wanting(at.project), ("europe/*",))), "plaintext-responses",
+        "recipients", ["reconciler init --age-key", "reconciler apply -t 'europe/*' --allow-plaintext-responses"],
     ),
     (lambda at: at.project.desired.target("usa/staging", "-t usa/staging"), "target-unknown", "-t usa/staging", [""]),
     (lambda at: recovered(at.project, str(at.path("f"))), "nothing-to-recover", "{}/f", []),

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from support.scene import EUROPE, PLACE, USA, Scene, address_of, hooks, target
+from support.scene import EUROPE, USA, Scene, address_of, hooks, target
 
-from reconciler.errors import Message, SelectionError
+from reconciler.errors import SelectionError
 from reconciler.model.address import TargetName
-from reconciler.model.desired import ParityException
 from reconciler.model.outcome import Outcome
-from reconciler.model.status import Difference, Pairs, Parity, Side, Unpaired, View
+from reconciler.model.status import Pairs, Parity, Side, Unpaired, View
 from reconciler.planning.parity import parity
 
 AMERICAN = "https://usa.service.example"
@@ -163,29 +162,10 @@ def test_pairs(scene: Scene) -> None:
     assert pairs(scene, "*/production", "*/staging", gate=True).unpaired[0].matters
 
 
-EXCEPTION = ParityException("offers", "since then", PLACE)
-DIFFERS = Difference("offers", View.DESIRED, Side(("ONB10011",)), None)
-MESSAGE = Message("x", "y")
-
-
-@pytest.mark.parametrize(
-    ("found", "in_line"),
-    [
-        (Pairs(()), True),
-        (Pairs((Parity(EUROPE, USA, ()), Parity(USA, EUROPE, ()))), True),
-        (Pairs((Parity(EUROPE, USA, ()), Parity(USA, EUROPE, (DIFFERS,)))), False),
-        (Pairs((Parity(EUROPE, USA, (DIFFERS,)), Parity(USA, EUROPE, ()))), False),
-        (Pairs((Parity(EUROPE, USA, (), ignored=((DIFFERS, EXCEPTION),), unused=(EXCEPTION,)),)), True),
-        (Pairs((), unpaired=(Unpaired(EUROPE, USA, matters=False),)), True),
-        (Pairs((), unpaired=(Unpaired(EUROPE, USA, matters=False), Unpaired(USA, EUROPE, matters=True))), False),
-        (Pairs((), unused=(EXCEPTION,)), True),
-        (Pairs((), foreign=(MESSAGE,)), False),
-        (Pairs((), gates=(MESSAGE,)), False),
-    ],
-)
-def test_what_keeps_pairs_from_being_in_line(found: Pairs, in_line: bool) -> None:
-    """Any one thing that is no declared difference, and nothing else."""
-    assert in_line == found.in_line
+@pytest.mark.parametrize("matters", [True, False])
+def test_what_keeps_pairs_from_being_in_line(matters: bool) -> None:
+    """A target without a counterpart does only if that matters."""
+    assert matters != Pairs((), unpaired=(Unpaired(EUROPE, USA, matters=matters),)).in_line
 
 
 @pytest.mark.parametrize(
