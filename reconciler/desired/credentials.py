@@ -131,7 +131,7 @@ def _is_refused(member: Member, mistakes: Mistakes, prefix: str) -> bool:
         return True
     if name == STATE.name and isinstance(value, Scalar):
         if re.search(_PASSWORD, value.value):
-            remedy = "remove it; set RECONCILER_STATE, or the variables of the store, in the environment"
+            remedy = "remove it; use a git credential helper, the variables of the object store, or PGPASSWORD"
             mistakes.add("state-password", value, "state: the place contains a password", remedy)
             return True
     elif type(value) is not Scalar or "@" in value.value:

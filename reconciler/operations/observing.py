@@ -11,6 +11,7 @@ from reconciler.model.url import normal_url
 from reconciler.notifications.captured import read_captured
 from reconciler.planning.evidence import Sighting, match
 from reconciler.planning.reasons import who
+from reconciler.record.attempt_rows import secret_step
 from reconciler.record.facts import Received
 from reconciler.record.fold import LATE_DELIVERY, repeated_until
 from reconciler.record.statements import Observe
@@ -102,8 +103,7 @@ def _ask_for_secret(attempt: Attempt, now: float) -> tuple[Step, ...]:
     """Return the step that gets the secret of a create whose answer was lost; empty if it is to be removed anyway."""
     if attempt.responses or attempt.secrets or attempt.superseded_by or attempt.in_flight(now):
         return ()
-    lost = "its response, with the secret, was lost: ask the operator for it, then run"
-    return (step(lost, "reconciler", "secret", "set", attempt.address, "--attempt", attempt.id),)
+    return (secret_step(attempt),)
 
 
 def _repeated(attempt: Attempt, removed: str, at: str) -> str:

@@ -55,6 +55,16 @@ def resolve_step(attempt: Attempt, text: str, outcome: str) -> Step:
     return step(text, "reconciler", "state", "resolve", attempt.address, outcome, "--attempt", attempt.id)
 
 
+def secret_step(attempt: Attempt) -> Step:
+    """Return the step that records the secret of a create whose answer was lost."""
+    lost = "its response, with the secret, was lost: ask the operator for it, then run"
+    return step(lost, "reconciler", "secret", "set", attempt.address, "--attempt", attempt.id)
+
+
+def _without_secret(attempt: Attempt) -> Message:
+    return Message("secret-lost", "its secret is not recorded", attempt.address, (secret_step(attempt),))
+
+
 def unresolved(attempt: Attempt, now: float) -> Message:
     """Return the message that an attempt must be settled first; it says when this becomes possible."""
     what = f"attempt {attempt.id}: outcome unknown"
@@ -88,8 +98,10 @@ def resolve(statement: Resolve, case: Case, record: Record) -> Draft:
             )
         elif not statement.created and attempt.unresolved:
             facts.append(fact.Absent(at=case.at, attempt=attempt.id, note=statement.note))
-    removed = (attempt for attempt in attempts if attempt.removed and attempt.status is Status.GONE)
-    notices = map(_recorded_as_removed, removed) if statement.created and not facts else ()
+    said = {each.attempt for each in facts if isinstance(each, Exists)}
+    notices = [_without_secret(each) for each in attempts if each.id in said and not (each.responses or each.secrets)]
+    if statement.created and not facts:
+        notices = [_recorded_as_removed(each) for each in attempts if each.removed and each.status is Status.GONE]
     return Draft(tuple(facts), tuple(notices), weakens=bool(facts) and not statement.created)
 
 

@@ -179,7 +179,8 @@ class Journal:
             lost = Step(
                 "restore it from a backup, or, if it is lost for good, run", ("reconciler", "state", "accept-loss")
             )
-            others = sorted({note.place for note in usable(notes)} - {self.place})
+            same = [note for note in usable(notes) if self.expected in ("", note.record)]
+            others = sorted({note.place for note in same} - {self.place})
             known = (Step(f"use the record that this machine knows: {use_place(at, self.named_by)}") for at in others)
             return Message("record-lost", "the record is missing", self.place, (*known, lost))
         if self._begins_here:

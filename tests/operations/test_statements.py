@@ -115,6 +115,16 @@ class TestResolve:
         project.clock = NOW + 50
         assert project.say(Resolve(OFFERS, created=is_created)).facts
 
+    def test_what_exists_without_its_secret_is_named(self) -> None:
+        """The answer is lost, and with it the secret; one that is known already is not asked for."""
+        project = project_with(*unknown("a", OFFERS), *unknown("b", LOANS))
+        project.say(SetSecret(LOANS, "sealed", "b"))
+        shown = prepare(project, Resolve("*/*/*", created=True)).shown
+        (notice,) = (each for each in shown if each.name == "secret-lost")
+        assert OFFERS == notice.where
+        assert [f"reconciler secret set {OFFERS} --attempt a"] == commands_in([notice])
+        assert "secret-lost" not in [each.name for each in prepare(project, Resolve("*/*/*", created=False)).shown]
+
     def test_only_not_created_weakens_a_gate(self) -> None:
         """What was not created is sent again."""
         project = project_with(*unknown("a", OFFERS))

@@ -102,6 +102,21 @@ def test_a_place_that_is_known_to_be_closed_is_not_suggested() -> None:
     assert named == [[False, True], [False, False]]
 
 
+def test_only_the_record_that_config_names_is_looked_for_elsewhere() -> None:
+    """A place of another record would be refused there."""
+    notes = MemoryNotes()
+    for record, place in ((RECORD, "git:records"), ("f" * 32, "git:others")):
+        notes.write(Note(record, ("service",), place, 9, "e" * 64))
+
+    with pytest.raises(RecordMissing) as missing:
+        Journal(MemoryStore(), notes, frozenset({"service"}), RECORD).read()
+
+    [message] = missing.value.messages
+    assert [True, False] == [
+        any(place in step.text for step in message.steps) for place in ("git:records", "git:others")
+    ]
+
+
 def test_a_record_whose_second_place_is_left_is_lost_and_not_one_to_begin() -> None:
     """A machine that has never seen it is told so too: `state init` would be refused."""
     store = MemoryStore(record_of(), second=True)
