@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 @target_option
 @click.option("--auto-approve", is_flag=True, help="Apply without asking.")
 @click.option("--expect-digest", metavar="D", default="", help="Apply only a plan with this digest.")
-@click.option("--max-creates", metavar="N", type=click.IntRange(min=0), help="Refuse a plan with more creates.")
+@click.option("--max-creates", metavar="N", type=click.IntRange(min=0), help="Refuse a plan with more than N creates.")
 @allow_empty_option
 @click.option("--allow-plaintext-responses", is_flag=True, help="Allow unencrypted responses on a temporary disk.")
-@click.option("--pinned", is_flag=True, help="Refuse service addresses and recipients that only config/ sets.")
+@click.option("--pinned", is_flag=True, help="Refuse service URLs and recipients that are set only in config/.")
 @format_option("json", "markdown")
 def apply(
     invocation: Invocation,
@@ -55,8 +55,8 @@ def apply(
     """Apply the plan.
 
     Makes the plan again, sends each create call at most once, and records its outcome. With PLANFILE (from `plan
-    --out`) or --expect-digest, it continues only if the plan is still the one that was reviewed; nothing is sent from
-    the file.
+    --out`) or --expect-digest, it continues only if the new plan equals the one that was reviewed. What it sends comes
+    from the new plan, not from the file.
     """
     project, terminal = invocation.project, invocation.terminal
     saved = load_plan(plan_file) if plan_file else None
@@ -86,7 +86,7 @@ def _approve(invocation: Invocation, plan: Plan, form: str, *, given: bool) -> N
         return
     if not given and not has_terminal():
         steps = (
-            step("review the plan, then apply just that", "reconciler", "plan", *plan.options, "--out", "plan.json"),
+            step("review the plan, then apply that plan", "reconciler", "plan", *plan.options, "--out", "plan.json"),
             step("or use --auto-approve or --expect-digest"),
         )
         raise Refused(Message("not-approved", "no terminal: cannot ask for approval", "", steps))

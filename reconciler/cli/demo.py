@@ -31,7 +31,7 @@ _URLS = ("AUTH_URL", "BASE_URL", "AUDIENCE_BASE")
 
 @command("demo", "reconciler demo")
 def demo(invocation: Invocation) -> None:
-    """Run the whole loop against the embedded sandbox: plan, apply, an event, and a plan without changes.
+    """Run the whole loop against the embedded sandbox: plan, apply, an event, and a second plan, with no changes.
 
     It calls nothing outside this machine and leaves nothing behind.
     """

@@ -88,10 +88,10 @@ GLOBALS = [
     _global("--config", metavar="PATH", help="Desired state: a directory or a file.  [RECONCILER_CONFIG, config]"),
     _global("--state", metavar="PLACE", help="The record: a path or a URL.  [RECONCILER_STATE, state: in config/]"),
     _global("--cache-dir", metavar="DIR", help="Directory of the token cache.  [RECONCILER_CACHE_DIR]"),
-    _global("--timeout", metavar="SECONDS", help="Total time of one call to the service.  [RECONCILER_TIMEOUT, 30]"),
-    _global("--parallelism", metavar="N", help="Create calls in flight at most.  [RECONCILER_PARALLELISM, 4]"),
+    _global("--timeout", metavar="SECONDS", help="Time limit for one call to the service.  [RECONCILER_TIMEOUT, 30]"),
+    _global("--parallelism", metavar="N", help="Maximum create calls in flight.  [RECONCILER_PARALLELISM, 4]"),
     _global("--color", type=click.Choice(["auto", "always", "never"]), help="Colour.  [NO_COLOR, FORCE_COLOR, auto]"),
-    _global("-v", "--verbose", count=True, help="Show more, on stdout and stderr."),
+    _global("-v", "--verbose", count=True, help="Show more detail on stdout and stderr."),
     _global("-q", "--quiet", is_flag=True, help="Show only errors on stderr."),
     _global("--log-format", type=click.Choice(["text", "json"]), help="Format of stderr.  [text]"),
 ]

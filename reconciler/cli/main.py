@@ -51,7 +51,7 @@ STATE = Group(
             "init": ("state:init", "Begin the record."),
             "complete": ("state:complete", "Declare the record complete, and allow creates."),
             "accept-loss": ("state:accept_loss", "Continue with the remaining record."),
-            "recover": ("state:recover", "Merge facts that the record does not have."),
+            "recover": ("state:recover", "Merge facts that the record lacks."),
             "copy": ("state:copy", "Move the record to another place."),
         },
     },
@@ -103,7 +103,7 @@ cli = Group(
             "validate": ("project:validate", "Check the configuration."),
             "plan": ("plan:plan", "Show the changes that an apply would make."),
             "apply": ("apply:apply", "Apply the plan."),
-            "status": ("status:status", "Show what is in force and what needs a person."),
+            "status": ("status:status", "Show what is in force and what needs your attention."),
             "parity": ("status:parity", "Compare targets."),
             "doctor": ("project:doctor", "Check everything that an apply depends on."),
         },
@@ -122,7 +122,7 @@ cli = Group(
     help="Manage a lending partner's webhook subscriptions declaratively.\n\nYAML files in config/ say which"
     " subscriptions are desired, `plan` compares them with the record of what exists, and `apply` sends each missing"
     " create call at most once.",
-    epilog="Exit codes: 0 done; 1 failed, usage errors too; 2 something differs (`plan` and `status` with"
+    epilog="Exit codes: 0 done; 1 failed, including usage errors; 2 differences found (`plan` and `status` with"
     " --detailed-exitcode, `parity`); 3 a create is unresolved; 129, 130, 143 interrupted.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -24,19 +24,19 @@ target_option = click.option(
 )
 one_target_option = click.option("-t", "--target", "target", required=True, metavar="TARGET", help="The target to use.")
 detailed_exitcode_option = click.option(
-    "--detailed-exitcode", is_flag=True, help="Exit with 2 if something differs, 3 if a create is unresolved."
+    "--detailed-exitcode", is_flag=True, help="Exit with 2 if there are differences, 3 if a create is unresolved."
 )
 allow_empty_option = click.option(
-    "--allow-empty", is_flag=True, help="Allow a target with subscriptions in force and none desired."
+    "--allow-empty", is_flag=True, help="Allow a target that has subscriptions in force but none desired."
 )
 identity_option = click.option(
-    "--identity", metavar="FILE", type=click.Path(path_type=Path), help="age identity that decrypts responses."
+    "--identity", metavar="FILE", type=click.Path(path_type=Path), help="The age identity that decrypts responses."
 )
 attempts_option = click.option(
     "--attempt", "attempts", multiple=True, metavar="ID", help="Only this attempt of those selected. Repeatable."
 )
 codes_option = click.option(
-    "--code", "codes", multiple=True, metavar="CODE", help="Only this event code of each. Repeatable."
+    "--code", "codes", multiple=True, metavar="CODE", help="Only this event code of each subscription. Repeatable."
 )
 
 

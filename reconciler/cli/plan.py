@@ -35,8 +35,8 @@ def plan(
 ) -> int:
     """Show the changes that an apply would make.
 
-    Needs no credentials and does not call the service; the record is read first. Signs: + create, ~ extend, ± replace,
-    ↺ restore, - remove, » retry, ! blocked.
+    Reads the record, but needs no service credentials and does not call the service. Signs: + create, ~ extend,
+    ± replace, ↺ restore, - remove, » retry, ! blocked.
     """
     from reconciler.operations.plan import make_plan, plaintext_refusal  # noqa: PLC0415 - not for --help
     from reconciler.planning.planner import verdict_of_plan  # noqa: PLC0415 - likewise

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.argument("directory", metavar="[DIR]", default=".", type=click.Path(path_type=Path))
 @click.option("--region", "regions", multiple=True, metavar="R", help="A region that you use. Repeatable.")
 @click.option("--environment", "environments", multiple=True, metavar="E", help="An environment. Repeatable.")
-@click.option("--age-key", is_flag=True, help="Also create an age key pair: create responses are encrypted to it.")
+@click.option("--age-key", is_flag=True, help="Also create an age key pair, to which create responses are encrypted.")
 @click.option("--github", is_flag=True, help="Also write a workflow for GitHub Actions.")
 def init(
     invocation: Invocation,
@@ -39,7 +39,7 @@ def init(
     """Write the files of a new project.
 
     In an existing project, --age-key and --github add what is missing and change nothing else. --state names the place
-    of the record; the default is a branch in a git work tree with a remote, otherwise a file.
+    of the record. In a git work tree with a remote, the default is a git branch; elsewhere it is a file.
     """
     config = str(invocation.flags.get("config", "config"))
     state = str(invocation.flags.pop("state", ""))  # config/ names the place from now on: commands need no flag
@@ -58,7 +58,7 @@ def init(
     )
     written = operation.initialize(directory, choices, invocation.project.data_directory)
     files = (*(("wrote", file) for file in written.files), *((("wrote", str(written.key)),) if written.key else ()))
-    verdict = "Done. Next:" if written.files else "Nothing is missing. For another key, first take out `recipients:`."
+    verdict = "Done. Next:" if written.files else "Nothing is missing. For another key, first remove `recipients:`."
     invocation.terminal.show(
         Document("init", verdict, body=(Facts(files),), next=Commands(todos(written.steps)) if written.steps else None)
     )
@@ -97,8 +97,8 @@ def validate(invocation: Invocation, form: str) -> int:
 def doctor(invocation: Invocation, patterns: tuple[str, ...], write: bool, form: str) -> int:
     """Check everything that an apply depends on.
 
-    Checks the settings, a token for each target, the reachability of every host in a webhook URL, the clock and the
-    record. Changes nothing and sends no notification. -v also shows the checks that passed.
+    Checks the settings, the clock and the record, gets a token for each target, and connects to every host in a webhook
+    URL. Changes nothing and sends no notification. -v also shows the checks that passed.
     """
     log_to(invocation.terminal)
     findings = examine(invocation.project, patterns, write=write)

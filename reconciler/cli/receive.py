@@ -114,15 +114,15 @@ def _shown(delivery: Delivery) -> str:
     "reconciler signature detect events.jsonl --secret-variable SECRET",
 )
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--address", metavar="ADDRESS", help="The subscription that sent them: its recorded secret is used.")
+@click.option("--address", metavar="ADDRESS", help="The sending subscription; its recorded secret is used.")
 @identity_option
-@click.option("--secret-variable", metavar="NAME", help="A variable that holds the secret.")
+@click.option("--secret-variable", metavar="NAME", help="The environment variable that holds the secret.")
 def detect(
     invocation: Invocation, file: Path, address: str | None, identity: Path | None, secret_variable: str | None
 ) -> None:
     """Detect how notifications are signed, and print the scheme as `verification:` for config/.
 
-    FILE is what `listen --record` writes; use - for standard input. Exits with 1 if no scheme matches or several do.
+    FILE is a file written by `listen --record`; use - for standard input. Exits with 1 unless one scheme alone matches.
     """
     if (address is None) == (secret_variable is None):
         raise click.UsageError("expected --address or --secret-variable")

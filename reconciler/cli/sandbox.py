@@ -46,9 +46,9 @@ def serve(
     faults: tuple[str, ...],
     seed: int | None,
 ) -> None:
-    """Run the sandbox until interrupted, for the targets of config/ if there is one.
+    """Run the sandbox until interrupted, with the targets of config/ if it exists.
 
-    Once it is ready, it prints the variables that point reconciler at it, as NAME=value lines.
+    Once the sandbox is ready, prints the variables that point reconciler at it, as NAME=value lines.
 
     \b
     Faults, each with a probability from 0 to 1:
@@ -63,7 +63,8 @@ def serve(
       401-once                          the token is revoked, another is needed
       429-retry-after, 429-forever      429 with Retry-After of 1 s, of 3 years
       html-200, redirect, redirect-303  not processed; a proxy answers instead
-      token-NAME, lead-NAME             any but late and 401-once, for these
+      token-NAME, lead-NAME             fault NAME for token or lead requests
+                                        (any except late and 401-once)
     """
     project = invocation.project
     desired, _ = load_sound(project.config)  # an earlier sandbox's addresses in the settings do not matter

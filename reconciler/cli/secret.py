@@ -35,7 +35,10 @@ _SHORTEST = 8
 @attempts_option
 @identity_option
 @click.option(
-    "--field", metavar="NAME", default="", help="Print only this field of the response; a secret that was set, whole."
+    "--field",
+    metavar="NAME",
+    default="",
+    help="Print only this field of the response; ignored for a secret recorded with `secret set`.",
 )
 @click.option("--headers", is_flag=True, help="Print the status line and the headers too.")
 def show(
@@ -67,7 +70,7 @@ def _refuse(context: click.Context, _: click.Parameter, given: tuple[str, ...]) 
 @attempts_option
 @consent_options
 def set_(invocation: Invocation, address: str, attempts: tuple[str, ...], consent: Consent) -> None:
-    """Record the secret of a subscription that you received in another way.
+    """Record the secret of a subscription, if you received that secret by other means.
 
     Reads it from standard input, or asks for it on a terminal.
     """

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 @command("token", "reconciler token -t europe/staging", "reconciler token -t usa/production --api loan")
 @one_target_option
-@click.option("--api", type=click.Choice(API_NAMES), default="notification", help="The API.  [notification]")
+@click.option("--api", type=click.Choice(API_NAMES), default="notification", help="The token's API.  [notification]")
 def token(invocation: Invocation, target: str, api: str) -> None:
-    """Print an access token for one of the six APIs; it comes from the cache if that holds a valid one."""
+    """Print an access token for one of the six APIs, from the cache if a valid one is cached."""
     with _service(invocation, target) as service:
         text = service.token(api)
     mask([text])
@@ -40,7 +40,7 @@ def token(invocation: Invocation, target: str, api: str) -> None:
 def create_lead(invocation: Invocation, target: str, file: Path) -> None:
     """Create a lead and print the answer.
 
-    FILE holds the lead as JSON; use - for standard input. The lead is sent once and never repeated: if the answer is
+    FILE holds the lead as JSON; use - for standard input. The lead is sent once and never retried: if the answer is
     lost, the error says so.
     """
     lead = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()

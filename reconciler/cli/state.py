@@ -56,7 +56,7 @@ def history(invocation: Invocation, where: str, form: str) -> None:
 def verify(invocation: Invocation) -> None:
     """Check the integrity of the record.
 
-    Exits with 1 if there is no record or if its chain is broken, and then names the line.
+    Exits with 1 if there is no record, or if its chain is broken: the error then names the broken line.
     """
     known = verified_of(invocation.project)
     invocation.terminal.warn(*known.messages)
@@ -72,27 +72,27 @@ def verify(invocation: Invocation) -> None:
 )
 @click.argument("where", metavar="ADDRESS|PATTERN")
 @click.option(
-    "--attempt", metavar="ID", default="", help="The id in its URL, or any new one: it is none of those recorded."
+    "--attempt", metavar="ID", default="", help="The attempt id in its URL or, if the URL has none, any new id."
 )
 @click.option("--url", metavar="URL", default="", help="The URL that it delivers to, if not the desired one.")
-@click.option("--code", "codes", metavar="CODE", multiple=True, help="A code of it, if not those desired. Repeatable.")
+@click.option("--code", "codes", metavar="CODE", multiple=True, help="Its event code, if not as desired. Repeatable.")
 @consent_options
 def import_(
     invocation: Invocation, where: str, attempt: str, url: str, codes: tuple[str, ...], consent: Consent
 ) -> None:
     """Record subscriptions that were created by other means.
 
-    They are recorded as config/ desires them now, or with --url and --code. Recorded subscriptions are skipped.
+    They are recorded as config/ now defines them, or with --url and --code. Subscriptions already recorded are skipped.
     """
     say(invocation, Import(where, attempt, url, codes), consent)
 
 
 @command("resolve", "reconciler state resolve europe/staging/offers --created --note 'ticket 4711'")
 @click.argument("where", metavar="ADDRESS|PATTERN")
-@click.option("--created/--not-created", "created", default=None, help="What became of the create.")
+@click.option("--created/--not-created", "created", default=None, help="The outcome of the create.")
 @attempts_option
-@click.option("--note", metavar="TEXT", default="", help="How it is known; kept in the record.")
-@click.option("--force", is_flag=True, help="Contradict the record, or signs that it exists.")
+@click.option("--note", metavar="TEXT", default="", help="How you know the outcome; kept in the record.")
+@click.option("--force", is_flag=True, help="Override the record, or signs that the subscription exists.")
 @consent_options
 def resolve(
     invocation: Invocation,
@@ -118,17 +118,18 @@ def resolve(
 @click.argument("to", metavar="TO")
 @consent_options
 def mv(invocation: Invocation, source: str, to: str, consent: Consent) -> None:
-    """Rename a subscription, also to another target of the same service, without a create."""
+    """Rename a subscription without creating it again; TO may be on another target of the same service."""
     say(invocation, Move(source, to), consent)
 
 
 @command("rebind", "reconciler state rebind -t europe/staging")
-@click.option("-t", "--target", required=True, metavar="TARGET", help="The target that is bound to another one.")
+@click.option("-t", "--target", required=True, metavar="TARGET", help="The target to rebind.")
 @consent_options
 def rebind(invocation: Invocation, target: str, consent: Consent) -> None:
     """Point a target at the service and account in the current settings.
 
-    You declare that they are the same as those it was bound to before: what is recorded at either is in force at both.
+    You declare that these are the same service and account that the target was bound to before: a subscription recorded
+    at either is in force at both.
     Another service needs its own target.
     """
     say(invocation, Rebind(target), consent)
@@ -140,8 +141,8 @@ def rebind(invocation: Invocation, target: str, consent: Consent) -> None:
 def observe(invocation: Invocation, file: str, consent: Consent) -> None:
     """Record notifications as evidence.
 
-    FILE is what `listen --record` writes; use - for standard input. A notification at a URL with {attempt} proves that
-    this attempt exists.
+    FILE is a file written by `listen --record`; use - for standard input. A notification at a URL with {attempt} proves
+    that this attempt exists.
     """
     say(invocation, observed(invocation.project, file), consent)
 
@@ -151,7 +152,7 @@ _COMPLETE = "Does nothing exist at these services yet, and is no other record of
 
 @command("init", "reconciler state init --complete --yes")
 @click.option(
-    "--complete", is_flag=True, help="Say that nothing exists at the services yet, and no other record is in use."
+    "--complete", is_flag=True, help="Declare that nothing exists at the services yet, and no other record is in use."
 )
 @consent_options
 def init(invocation: Invocation, complete: bool, consent: Consent) -> None:
@@ -172,7 +173,7 @@ def complete(invocation: Invocation, losses: tuple[str, ...], consent: Consent) 
     """Declare the record complete, and allow creates.
 
     You declare that the record has exactly what exists at the services, and that no other record of them is in use.
-    This ends the losses that it shows.
+    Your declaration ends the losses listed in the preview.
     """
     say(invocation, Complete(losses), consent)
 
@@ -180,7 +181,7 @@ def complete(invocation: Invocation, losses: tuple[str, ...], consent: Consent) 
 @command("accept-loss", "reconciler state accept-loss --yes")
 @consent_options
 def accept_loss(invocation: Invocation, consent: Consent) -> None:
-    """Continue with the remaining record if the rest is permanently lost.
+    """Continue with what is left of the record when the missing part is permanently lost.
 
     Nothing is created until you have recorded what exists (`state import`, `state recover`) and run `state complete`.
     """
@@ -191,7 +192,7 @@ def accept_loss(invocation: Invocation, consent: Consent) -> None:
 @click.argument("source", metavar="FILE|PLACE")
 @consent_options
 def recover(invocation: Invocation, source: str, consent: Consent) -> None:
-    """Merge facts that the record does not have.
+    """Merge facts that the record lacks.
 
     The facts come from a recovery file, a backup, or a copy of the record that has diverged; use - for standard input.
     """
@@ -205,8 +206,8 @@ def recover(invocation: Invocation, source: str, consent: Consent) -> None:
 def copy(invocation: Invocation, source: str, to: str, consent: Consent) -> None:
     """Move the record to another place.
 
-    The old place is closed and names the new one. If it was interrupted, run it again; to go back, copy in the other
-    direction.
+    The old place is closed and points to the new one. If the copy was interrupted, run the command again; to go back,
+    copy in the other direction.
     """
     copying = Copy(invocation.project, source, to)
     if is_agreed(invocation, copying.prepare(), consent):

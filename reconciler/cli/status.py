@@ -31,7 +31,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 @format_option("json", "markdown", "html")
 @detailed_exitcode_option
 def status(invocation: Invocation, patterns: tuple[str, ...], form: str, detailed_exitcode: bool) -> int:
-    """Show what is in force for each target, and what needs a person.
+    """Show what is in force for each target, and what needs your attention.
 
     Proven: a notification was received in the last 30 days. Silent: not in the last 30 days. Never seen: none is
     recorded.
@@ -59,17 +59,17 @@ def status_of(project: Project, patterns: tuple[str, ...], *, current: bool = Fa
 )
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
-@click.option("--gate", is_flag=True, help="Check that all that B desires is in force in A.")
-@click.option("--proven", is_flag=True, help="Check that all that B desires was observed delivering in A.")
+@click.option("--gate", is_flag=True, help="Check that everything that B desires is in force in A.")
+@click.option("--proven", is_flag=True, help="Check that everything that B desires was observed delivering in A.")
 @click.option(
-    "--soak", metavar="DURATION", default="", help="With --proven: for at least this long, such as 36h or 7d."
+    "--soak", metavar="DURATION", default="", help="With --proven: observed for at least this long, such as 36h or 7d."
 )
 @format_option("json", "markdown")
 def parity(invocation: Invocation, a: str, b: str, gate: bool, proven: bool, soak: str, form: str) -> int:
     """Compare two targets, or two patterns of targets pair by pair.
 
-    Compares names, event codes, URLs as written before substitution, and what is in force. Patterns differ in one
-    segment. Exits with 2 if the targets differ.
+    Compares names, event codes, URLs as written before substitution, and what is in force. Patterns must differ
+    in exactly one segment. Exits with 2 if the targets differ.
     """
     if soak and not proven:
         raise click.UsageError("--soak requires --proven")
