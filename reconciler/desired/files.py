@@ -62,7 +62,7 @@ def _walk(top: Path, mistakes: Mistakes) -> Iterator[Path]:
             continue
         real = os.path.realpath(path)
         if os.path.commonpath([inside, real]) != inside:
-            what = "the symbolic link points outside of the configuration directory"
+            what = "the symbolic link points outside the configuration directory"
             remedy = "replace it with a copy, or set --config to the directory that contains both"
             mistakes.hide("config-link-outside", _top(path), what, remedy)
         elif not is_directory:

@@ -101,7 +101,7 @@ def _refuse_retry(target: TargetName, node: Node, subscriptions: Iterable[Subscr
     """Report `unknown: retry` on a target with URLs that are the same for every attempt."""
     fixed = [each.address for each in subscriptions if not has_attempt(each.template) and NOWHERE not in each.template]
     if fixed:
-        what = f"unknown: retry needs {ATTEMPT} in every webhook URL of {target}; without it: {listed(fixed)}"
+        what = f"`unknown: retry` needs {ATTEMPT} in every webhook URL of {target}; it is missing in {listed(fixed)}"
         remedy = f"add {ATTEMPT} to the path or the query of these URLs, or write wait"
         mistakes.add("retry-without-attempt", node, what, remedy)
 
@@ -187,7 +187,7 @@ class _Merger(Struct):
         if _has_fault(url, node, self.mistakes):
             return None
         if ATTEMPT in url and url.count(ATTEMPT) != attempts(written):
-            what = f"webhookUrl contains {ATTEMPT} as text, from a variable or between doubled braces"
+            what = f"webhookUrl contains {ATTEMPT} as literal text, from a variable or from doubled braces"
             remedy = f"for the text write %7Battempt%7D; for the id of the attempt write {ATTEMPT} in webhookUrl itself"
             self.mistakes.add_first("literal-attempt", node, what, remedy)
             return None
@@ -272,7 +272,7 @@ def _report(pairs: list[_Conflict], targets: Mapping[TargetName, Target], mistak
         what = f"{later.address} and {first.address} deliver the same event codes to the same URL: {listed(codes)}"
     else:
         name, remedy = "overlap", f"keep the codes in one of the two, or set `overlap: allow` under {listed(concerned)}"
-        what = f"{later.address} and {first.address}, of the same service, have the same event codes: {listed(codes)}"
+        what = f"{later.address} and {first.address} have the same event codes at the same service: {listed(codes)}"
     overridden = [each for each in concerned if "base_url" in targets[each].overridden]
     if len(concerned) > 1 and overridden:
         remedy = f"correct {listed(f'{each.variable_prefix}BASE_URL' for each in overridden)}; or {remedy}"

@@ -94,7 +94,7 @@ def parse_line(line: bytes, where: str) -> Captured:
     """Return the notification in a line. Raises SettingsError, whose text shows no value of the line."""
     try:
         read = msgspec.json.decode(line, type=_Line)
-        what = "" if read.at.tzinfo else "`at` has no offset from UTC"
+        what = "" if read.at.tzinfo else "`at` has no UTC offset"
         path = _path_of(read.url or "") if read.path is None else read.path
         if not path:
             what = "expected `path` or `url`"

@@ -66,7 +66,7 @@ def refuse_unpinned(project: Project, plan: Plan, *, plaintext: bool) -> None:
     if not project.sources.get("RECONCILER_RECIPIENTS") and not (plaintext and not plan.recipients):
         missing.append("RECONCILER_RECIPIENTS")
     if plan.targets and missing:
-        steps = (Step("set these variables outside of the checkout; config/ does not count"),)
+        steps = (Step("set these variables outside the checkout; values in config/ do not count"),)
         raise Refused(Message("not-pinned", f"not set: {', '.join(missing)}", "--pinned", steps))
 
 

@@ -103,11 +103,11 @@ class Copy:
             return Proposal((), (done,), weakens=False, digest=digest)
         shown = []
         if any(isinstance(fact, LossOpened) and not fact.origin for fact in taken.facts):
-            what = "opens a loss of its own there" if there else "begins the record there, with a loss open"
+            what = "opens another loss there" if there else "begins the record there, with an open loss"
             shown.append(Message("copy-step", what, self._to.place))
         if not source.record.closed_to:
-            shown.append(Message("copy-step", "closes the record here: it names the other place", self._from.place))
-        merges = f"merges what is missing of {len(source.lines)} entries, and ends that loss"
+            shown.append(Message("copy-step", "closes the record here, naming the other place", self._from.place))
+        merges = f"merges those of {len(source.lines)} entries that are missing there, and ends that loss"
         shown.append(Message("copy-step", merges, self._to.place))
         return Proposal(taken.facts, tuple(shown), weakens=False, digest=digest)
 
@@ -121,7 +121,7 @@ class Copy:
                 place = there.record.closed_to if there and there.record.closed_to else self._to.place
                 self._from.note_closed(source)
                 named_by = self._project.named_by if self._project.journal.place != self._to.place else ""
-                use = step(f"{use_place(place, named_by)}; likewise in every clone and CI")
+                use = step(f"{use_place(place, named_by)}; do the same in every clone and in CI")
                 return Message("copied", f"the record {source.record.id} continues here", place, (use,))
             if taken.at_to and self._loss(there) is None:
                 self._to.store.prepare()
@@ -180,7 +180,7 @@ class Copy:
         FROM may already be closed in favour of TO, and may lack TO's head.
         """
         if is_closed and (there is None or (loss and source.record.closed_for != loss.id)):
-            what = f"the record continues at {self._to.place}, which is not on this machine: on another one, or lost"
+            what = f"the record continues at {self._to.place}, which is not on this machine; it is elsewhere, or lost"
             steps = (step("continue there"), step("if it is lost for good, run", "reconciler", "state", "accept-loss"))
             raise Refused(Message("copy-lost", what, self._from.place, steps))
         obstacles = set(source.standing.obstacles) - {Obstacle.LOSS_OPEN}
@@ -198,7 +198,7 @@ class Copy:
         """Raise Refused if TO holds anything but a closed record or an unfinished state of this copy."""
         if there.record.id != source.record.id or (loss is None and not there.record.closed_to):
             other = step("copy to an empty place", *self._again[:-1], "PLACE")
-            merge = step("or add what is recorded here to it", "reconciler", "state", "recover", self._again[-2])
+            merge = step("or merge the record from here into it", "reconciler", "state", "recover", self._again[-2])
             is_same = there.record.id == source.record.id  # merged with another, two projects would become one
             what = f"it already holds {'this' if is_same else 'another'} record, {there.record.id}"
             raise Refused(Message("place-in-use", what, self._to.place, (other, merge) if is_same else (other,)))

@@ -79,7 +79,7 @@ def credentials_of(target: TargetName, sources: Sources) -> Credentials:
     except ValidationError as problem:
         faults = [(str(error["loc"][0]), error.get("ctx", {}).get("error")) for error in problem.errors()]
     # Outside of the handler: a validation error contains the values.
-    advice = step("set it in the environment, in a file of RECONCILER_SECRETS_DIR or, outside of CI, in .env")
+    advice = step("set it in the environment, as a file in RECONCILER_SECRETS_DIR or, outside CI, in .env")
     messages = []
     for field, fault in faults:
         name = f"{target.variable_prefix}{field.upper()}"

@@ -144,7 +144,7 @@ def _record(project: Project, targets: Iterable[Target], *, write: bool) -> Iter
     for message in dict.fromkeys(unrecovered(project, reading).values()):
         yield Finding("record", Health.WARNING, message)
     if reading.torn:
-        what = f"{counted(reading.torn, 'byte')} of a torn write: left out"
+        what = f"{counted(reading.torn, 'byte')} of a torn write: ignored"
         yield _finding(Health.WARNING, "record", what, journal.place)
     path = journal.store.path
     if path is not None and (kind := host_only_locks(path)):

@@ -101,14 +101,14 @@ def _create(directory: Path, choices: Choices, data_directory: Path, undo: ExitS
     following = [Step("then run", ("reconciler", "validate"))]
     if choices.begins_here:
         init, when = ("reconciler", "state", "init"), "if no subscription exists yet, begin the record with"
-        following += [Step(when, (*init, "--complete")), Step("or, if some exist, with", init)]
+        following += [Step(when, (*init, "--complete")), Step("or, if subscriptions exist already, with", init)]
         following += [Step("to see what an apply creates, run", ("reconciler", "plan"))]
     else:
         following += [Step("begin the record once, on a person's machine")]
     if key is None and state != FILE:
         text = "`apply` refuses to save create responses unencrypted; to create an age key for them, run"
         following.append(Step(text, ("reconciler", "init", "--age-key")))
-    where = [] if directory.resolve() == Path.cwd() else [Step("go to the project", ("cd", str(directory)))]
+    where = [] if directory.resolve() == Path.cwd() else [Step("go to the project directory", ("cd", str(directory)))]
     return Written(tuple(files), key, (*_key_steps(key), *where, *steps, *following, *_github_steps(files)))
 
 
@@ -137,7 +137,7 @@ def _check(choices: Choices, state: str) -> None:
         if not NAME.fullmatch(name):
             raise SettingsError(Message("invalid-name", f"not a valid name: {name!r}", _SETTINGS, (Step(SPELLING),)))
     if state.lower() in _KINDS:
-        what = f"{state} names only a kind of store"
+        what = f"{state} names a kind of store, but not a place in it"
         steps = (Step("for example: git:reconciler-state, s3://BUCKET/PREFIX or postgresql://HOST/DATABASE"),)
         raise SettingsError(Message("place-is-kind", what, "--state", steps))
     with TemporaryDirectory() as folder:
@@ -170,7 +170,7 @@ def _workflow(directory: Path, environments: Sequence[str], state: str) -> dict[
     """Return the workflow for the repository's default branch. Raises SettingsError if the workflow could not work."""
     top = _git(directory, "rev-parse", "--show-toplevel")
     if top and Path(top).resolve() != directory.resolve():
-        what = f"GitHub reads workflows at the top of the repository only, which is {top}"
+        what = f"GitHub reads workflows only at the top of the repository, {top}"
         raise SettingsError(Message("not-repository-top", what, "--github", (Step("run this command there"),)))
     if not re.match("(git:|git[+]|(?!file:)[a-z0-9]+://)", state):
         what = "a runner's disk is lost with the job, so the workflow needs the record elsewhere"

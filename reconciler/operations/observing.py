@@ -95,7 +95,7 @@ def _learned(record: Record, facts: Iterable[Received], now: float) -> Iterator[
             what = f"attempt {attempt.id} is in force again: it delivered at {late}, after its confirmed removal"
             yield Message("revived", what, attempt.address)
         elif attempt.removed and attempt.removed_codes and late >= attempt.removed.at:
-            what = f"{_repeated(attempt, attempt.removed.at, late)}; a later one puts it in force again"
+            what = f"{_repeated(attempt, attempt.removed.at, late)}; a later delivery proves it exists"
             yield Message("notification-repeated", what, attempt.address)
 
 
@@ -122,8 +122,8 @@ def _unexplained(found: Unexplained) -> Message:
             found.where,
         )
     if found.unmanaged:
-        what = f"{last}: an attempt that the record does not have"
-        recover = step("if another copy of the record has it, run", "reconciler", "state", "recover", "FILE")
+        what = f"{last}: its URL names an attempt that the record does not have"
+        recover = step("if another copy of the record has that attempt, run", "reconciler", "state", "recover", "FILE")
         exists = step(
             "or record that it exists", "reconciler", "state", "import", "ADDRESS", "--url", "URL", "--attempt", "ID"
         )

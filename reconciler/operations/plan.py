@@ -122,7 +122,7 @@ def refuse_overwriting(file: Path) -> None:
         if file.is_file() and (data := file.read_bytes()):
             decode(data, type=SavedPlan)
     except (MsgspecError, UnicodeDecodeError):
-        what = "the file is not a saved plan, so it is not replaced"
+        what = "the file is not a saved plan, so it was not replaced"
         raise Refused(Message("plan-would-overwrite", what, f"--out {file}", (Step("use another file"),))) from None
 
 
@@ -150,7 +150,7 @@ def _differences(plan: Plan, saved: SavedPlan) -> tuple[Step, ...]:
         *(f"{action} {address}: not in the reviewed plan" for address, action in sorted(now.keys() - then.keys())),
         *(f"{key[1]} {key[0]}: changed: {_changed(then[key], now[key])}" for key in both),
     ]
-    return tuple(map(Step, words)) or (Step("the record, the service's addresses or the recipients changed"),)
+    return tuple(map(Step, words)) or (Step("the record, the service URLs or the recipients have changed"),)
 
 
 def _changed(then: SavedChange, now: Change) -> str:
@@ -160,7 +160,7 @@ def _changed(then: SavedChange, now: Change) -> str:
     new = {"eventCodes": list(wanted.codes), "webhookUrl": wanted.template} if wanted else {}
     differing = (name for name in new if old.get(name) != new[name])
     words = [f"{name} {encode(old.get(name)).decode()} -> {encode(new[name]).decode()}" for name in differing]
-    return "; ".join(words) or "the record, the service's addresses or the recipients"
+    return "; ".join(words) or "the record, the service URLs or the recipients"
 
 
 def unshown(

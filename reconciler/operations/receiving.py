@@ -147,9 +147,7 @@ def detect_signature(captured: Iterable[Captured], secrets: Collection[bytes]) -
         if schemes := detect(secrets, notification.headers, notification.body):
             common = schemes if common is None else [scheme for scheme in common if scheme in schemes]
     if not common:
-        steps = (
-            Step("check that the secret belongs to the subscription that sent it, and headers and body are whole"),
-        )
+        steps = (Step("check that the secret is the sending subscription's, and that headers and body are complete"),)
         raise Refused(Message("no-scheme", "no signature scheme matches these notifications", "", steps))
     if len(common) > 1:
         shown = "; ".join(f"{scheme.header} {scheme.algorithm} over {scheme.content}" for scheme in common)
@@ -246,7 +244,7 @@ def _call(url: str, what: str, body: bytes | None = None) -> dict[str, Any]:
         usable = False
     if not usable:
         where = f"--url or {SANDBOX_URL}"
-        raise SettingsError(Message("no-sandbox-url", "expected an http URL of this machine", where, (_SERVE,)))
+        raise SettingsError(Message("no-sandbox-url", "expected an http URL on this machine", where, (_SERVE,)))
     shown = f"http://{parts.netloc.rpartition('@')[2]}"
     connection = HTTPConnection(parts.hostname or "", parts.port, timeout=30)
     try:

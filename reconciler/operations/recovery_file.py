@@ -51,9 +51,9 @@ def save(directory: Path, record: str, place: str, facts: Sequence[AnyFact], rea
     except Exception:  # noqa: BLE001 - whatever it was, nothing else has them
         lines = step(f"save these lines to a file:\n{data.decode()}")
         again = step("then run", *recover, "FILE")
-        return Message("results-not-saved", f"{problem}; nor to a recovery file", place, (lines, again))
+        return Message("results-not-saved", f"{problem}, nor to a recovery file", place, (lines, again))
     again = step("fix the cause, then run", *recover, str(file))
-    return Message("results-in-recovery-file", f"{problem}; they are in {file}", place, (again,))
+    return Message("results-in-recovery-file", f"{problem}; they are in the recovery file {file}", place, (again,))
 
 
 def unrecovered(project: Project, reading: Reading) -> Mapping[str, Message]:

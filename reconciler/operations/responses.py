@@ -133,9 +133,7 @@ class Responses:
         except OSError as problem:
             what = f"cannot read a create response: {problem.strerror}"
             raise RecordError(Message("response-unreadable", what, str(self._directory / name))) from None
-        what = (
-            "kept in a private file on another machine or of another user: the one that ran apply or saved the secret"
-        )
+        what = "kept in a private file of another machine or user: the one that ran `apply` or `secret set`"
         steps = (step("run this command there"), step("or ask the operator for the secret, and save it here"))
         raise RecordError(Message("response-elsewhere", what, name if known else "", steps))
 
@@ -186,7 +184,7 @@ def _unseal(text: str, identity: Path | None) -> bytes:
     try:
         data: bytes = pyrage.decrypt(b64decode(text.removeprefix(_AGE), validate=True), keys)
     except (pyrage.DecryptError, ValueError):
-        what = "no identity can decrypt this"
+        what = "none of the identities can decrypt this response"
         advice = step("use the identity of a recipient that was in config/ when it was encrypted")
         raise RecordError(Message("cannot-decrypt", what, f"--identity {identity}", (advice,))) from None
     return data
@@ -210,7 +208,5 @@ def _read_identity(path: Path | None) -> str:
 
 def _identity_error(name: str, what: str, where: str) -> SettingsError:
     return SettingsError(
-        Message(
-            name, what, where, (Step("use --identity FILE, the private key; `init --age-key` said where it wrote it"),)
-        )
+        Message(name, what, where, (Step("use --identity FILE, the private key; `init --age-key` printed its path"),))
     )

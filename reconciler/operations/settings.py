@@ -60,7 +60,7 @@ class Sources(Discreet, frozen=True, dict=True):
             return None
         path = self.directory / directory
         if not os.path.isdir(path):  # noqa: PTH112 - False for whatever may not be looked at, too
-            what = f"{SECRETS_DIR} is not a directory, or may not be read"
+            what = f"{SECRETS_DIR} is not a directory, or cannot be read"
             raise _unusable("secrets-dir-unusable", what, path, "correct or unset it")
         return path
 

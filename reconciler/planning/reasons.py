@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 NOTHING_IN_FORCE = Message("nothing-in-force", "no subscription in force")
 NOT_DESIRED = Message("not-desired", "no longer in config/")
-SUPERSEDED = Message("superseded", "this create was sent again, and the later one delivers; this one can be removed")
+SUPERSEDED = Message("superseded", "this create was sent again, and the later create delivers; this one can be removed")
 WANTED_AGAIN = Message("desired-again", "awaiting removal, but in config/ again")
 TO_BE_REPLACED = Message("to-be-replaced", "to be replaced after its removal")
 SECOND_SECRET = Message("second-secret", "its endpoint must now accept two signing secrets")
@@ -61,7 +61,8 @@ def sent_again(attempts: Iterable[Attempt]) -> Message:
     """Return the reason for a retry: the outcome of earlier attempts is unknown."""
     names = ", ".join(attempt.id for attempt in attempts)
     return Message(
-        "sent-again", f"unknown: retry; the outcome of attempt {names} is unknown, and its URL carries its own id"
+        "sent-again",
+        f"`unknown: retry`: the outcome of attempt {names} is unknown, and each attempt has its id in its URL",
     )
 
 
@@ -75,7 +76,7 @@ def moving(request: Request, attempt: Attempt) -> Message:
     """Return a warning that moving codes are also delivered at another address until its attempt is removed."""
     what = f"{_shared(request, attempt)}: also delivered to {attempt.template} until the operator removes"
     what = f"{what} {attempt.address} (attempt {attempt.id})"
-    return Message("moving-codes", f"{what}, if that was created" if attempt.unresolved else what)
+    return Message("moving-codes", f"{what}, if that attempt was created" if attempt.unresolved else what)
 
 
 def exchanged(one: Address, other: Address) -> Message:
@@ -88,7 +89,7 @@ def cancel_removal(attempt: Attempt) -> Message:
     return Message(
         "cancel-removal",
         f"cancel the removal request for attempt {attempt.id} with the operator",
-        steps=(step("if it was removed already, first run", *removal_command("confirm", attempt, attempt.codes)),),
+        steps=(step("if it has already been removed, first run", *removal_command("confirm", attempt, attempt.codes)),),
     )
 
 
@@ -108,7 +109,7 @@ def unresolved(attempt: Attempt, received: Mapping[str, tuple[str, str]], now: f
     steps = settling(attempt, now)
     if received:
         codes = ", ".join(f"{code} (last {last})" for code, (_, last) in sorted(received.items()))
-        what = f"{started}: outcome unknown, but it probably exists: notifications were received since: {codes}"
+        what = f"{started}: outcome unknown, but it probably exists: notifications received since then: {codes}"
         return Message("unresolved", what, attempt.address, steps[:1])
     if attempt.in_flight(now):
         what = f"{started}: its call may be in flight until {stamp(attempt.settled_by)}; if it has no outcome then,"
@@ -133,7 +134,7 @@ def elsewhere(request: Request, attempt: Attempt, renaming: Sequence[str]) -> Me
 
 def rival(codes: Iterable[str], address: Address) -> Message:
     """Return the reason why codes are not created: another address of the service desires them too."""
-    what = f"{address}, at the same service, has {', '.join(codes)} too"
+    what = f"{address} at the same service also has {', '.join(codes)}"
     return Message("desired-twice", what, steps=(step("in config/, remove these event codes from one of the two"),))
 
 

@@ -77,7 +77,7 @@ def resolve(statement: Resolve, case: Case, record: Record) -> Draft:
     if not statement.attempts:
         open_attempts = [attempt for attempt in attempts if attempt.unresolved]
         if not open_attempts and not ADDRESS.fullmatch(statement.where):
-            return Draft(notices=(Message("nothing-unresolved", "nothing there is unresolved", statement.where),))
+            return Draft(notices=(Message("nothing-unresolved", "no attempt there is unresolved", statement.where),))
         attempts = open_attempts or sorted(attempts, key=lambda attempt: attempt.in_force)[-1:]
     refusals = [message for attempt in attempts if (message := _contradicted(statement, attempt, case))]
     if refusals:
@@ -134,14 +134,14 @@ def _contradicted(statement: Resolve, attempt: Attempt, case: Case) -> Message |
         if _exists(attempt) == statement.created or (statement.created and statement.force and statement.attempts):
             return None
         if attempt.received:
-            what = f"a notification arrived at its own URL at {attempt.received}: it was created"
+            what = f"it was created: a notification arrived at the attempt's own URL at {attempt.received}"
             return Message("resolve-disproved", what, attempt.address)
         known = "created" if _exists(attempt) else "not created"
         way = step("if the operator removed it, run", *removal_command("confirm", attempt, attempt.codes))
         if statement.created:
             way = resolve_step(attempt, "if it exists nevertheless, run", flag)
             way = step(way.text, *way.command, "--force")
-        what = f"attempt {attempt.id} is recorded as {known} already"
+        what = f"attempt {attempt.id} is already recorded as {known}"
         return Message("resolve-contradicted", what, attempt.address, (way,))
     if not statement.created and attempt.id in case.unrecovered:
         return case.unrecovered[attempt.id]
@@ -212,7 +212,7 @@ def _request(statement: RequestRemoval, attempts: list[Attempt], case: Case) -> 
         )
         if codes:
             facts.append(fact.RemovalRequested(at=case.at, attempt=attempt.id, codes=codes))
-    messages = (Message("send-request", "the record alone changes; the operator must be asked to remove it"),)
+    messages = (Message("send-request", "only the record changes: also ask the operator to remove it"),)
     return Draft(tuple(facts), messages if facts else ())
 
 
@@ -288,9 +288,9 @@ def _refuse_other_service(statement: Move, attempts: list[Attempt], case: Case, 
     declared = [] if bound and to not in case.desired.targets else [case.desired.target(to, statement.to).base_url]
     services = {record.service_of(url) for url in (*declared, *bound)}
     if services != {record.service_of(attempt.base_url) for attempt in attempts}:
-        what = f"{to} is not at the service at which this subscription exists"
+        what = f"this subscription exists at another service than that of {to}"
         way = step(
-            "create it there, then ask for the removal here", "reconciler", "removal", "request", statement.source
+            "create it there, then request its removal here", "reconciler", "removal", "request", statement.source
         )
         raise Refused(Message("other-service", what, statement.source, (way,)))
 

@@ -205,7 +205,7 @@ def _message(obstacle: Obstacle, record: Record, standing: Standing, expected: s
             steps = (
                 step("for a record that several machines use, set a git branch or another shared place as `state:`"),
                 step("in a container, keep the data directory: XDG_DATA_HOME must last"),
-                step("if no other machine applies with it any more, run", "reconciler", "state", "accept-loss"),
+                step("if no other machine still uses this record, run", "reconciler", "state", "accept-loss"),
             )
         case Obstacle.HEADS_MISSING:
             noun = "head that was seen before is" if count == 1 else "heads that were seen before are"
@@ -236,7 +236,7 @@ def settling(attempt: Attempt, now: float = 0.0) -> tuple[Step, ...]:
     resolve = ("reconciler", "state", "resolve", attempt.address)
     return (
         step(f"{after}if it exists, run", *resolve, "--created", "--attempt", attempt.id),
-        step(f"{after}if it certainly does not, run", *resolve, "--not-created", "--attempt", attempt.id),
+        step(f"{after}if it certainly does not exist, run", *resolve, "--not-created", "--attempt", attempt.id),
         *(
             [step("once an event has arrived at its URL, run", "reconciler", "state", "observe", "FILE")]
             * attempt.own_url

@@ -69,7 +69,7 @@ def _wanted(statement: Import, case: Case, record: Record) -> list[_Wanted]:
         raise SelectionError(Message("bad-address", "expected region/environment/name, or a pattern", where))
     if statement.attempt or statement.url or statement.codes:
         if not ADDRESS.fullmatch(where):
-            raise Refused(Message("import-one-address", "--attempt, --url and --code need one address", where))
+            raise Refused(Message("import-one-address", "--attempt, --url and --code require a single address", where))
         if statement.attempt and not _ID.fullmatch(statement.attempt):
             raise Refused(Message("bad-attempt", "expected 32 hexadecimal digits", "--attempt"))
     if statement.url:
@@ -115,7 +115,7 @@ def _located(
             template = statement.url.replace(attempt, ATTEMPT) if attempt else statement.url
             return _Wanted(address, codes, template, statement.url, base_url, attempt)
         if attempt not in ("", fit[1]):
-            raise Refused(Message("bad-attempt", f"the URL has another id, {fit[1]}", "--attempt"))
+            raise Refused(Message("bad-attempt", f"the URL contains a different id, {fit[1]}", "--attempt"))
         attempt = fit[1]
     return _Wanted(address, codes, template, filled(template, attempt) if attempt else template, base_url, attempt)
 
@@ -191,7 +191,7 @@ def _if_another_exists(wanted: _Wanted, statement: Import, case: Case, record: R
     forced = (
         resolve_step(attempt, f"if attempt {attempt.id} was not removed, run", "--created") for attempt in removed
     )
-    steps = (*(step(way.text, *way.command, "--force") for way in forced), step("if another one exists, run", *words))
+    steps = (*(step(way.text, *way.command, "--force") for way in forced), step("if a second one exists, run", *words))
     return Message("recorded-already", "nothing to do: already recorded", wanted.address, steps)
 
 
@@ -206,5 +206,5 @@ def _recorded_as_gone(attempt: Attempt) -> Message:
     if not attempt.unresolved:
         exists = step(exists.text, *exists.command, "--force")
     known = "removed" if attempt.removed else "not created"
-    what = f"attempt {attempt.id} is recorded already{'' if attempt.unresolved else f', as {known}'}"
+    what = f"attempt {attempt.id} is already recorded{'' if attempt.unresolved else f', as {known}'}"
     return Message("recorded-as-gone", what, attempt.address, (exists,))

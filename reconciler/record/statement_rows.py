@@ -53,7 +53,7 @@ def draft(statement: Statement, case: Case) -> Draft:
 def _begin(statement: statements.Begin, case: Case) -> Draft:
     place = case.standing.place
     if case.record is not None:
-        what = f"there is a record already, {case.record.id}"
+        what = f"there is already a record, {case.record.id}"
         see = step("to see it, run", "reconciler", "state", "show")
         end = complete_step("when nothing is missing from it", case.record.open_losses, case.now)
         raise Refused(Message("record-exists", what, place, (see, *([end] if case.record.open_losses else []))))
@@ -66,7 +66,7 @@ def _begin(statement: statements.Begin, case: Case) -> Draft:
         use = step(f"use it: {use_place(note.place, case.standing.named_by)}")
         known.append(Message("record-known", what, note.place, back if note.place == place else (use, LOST_FOR_GOOD)))
     if case.second:
-        what = f"the branch {gates.head_branch(place)} with the head of a record exists, so a record was here"
+        what = f"the branch {gates.head_branch(place)} with the head of a record exists, so there was a record here"
         known.append(Message("record-known", what, place, back))
     if known:
         raise Refused(*known)
@@ -128,7 +128,7 @@ def _complete(statement: statements.Complete, case: Case, record: Record) -> Dra
 
 
 def _said_by_complete(place: str) -> Message:
-    what = "you say that what exists at the services is recorded here, no more and no less, and that no other record of"
+    what = "you declare that the record has exactly what exists at the services, and that no other record of"
     return Message("said-by-complete", f"{what} them is in use", place)
 
 
@@ -137,7 +137,7 @@ def _not_ended_by_complete(loss: Loss, case: Case, record: Record) -> Message | 
         others = [word for other in record.open_losses if other.cause != "copy" for word in ("--loss", other.id)]
         steps = [step("finish the copy", "reconciler", "state", "copy", loss.of, case.standing.place)]
         if others:
-            steps.append(step("to end the other losses only, run", "reconciler", "state", "complete", *others))
+            steps.append(step("to end only the other losses, run", "reconciler", "state", "complete", *others))
         what = f"loss {loss.id} was opened by a copy; finishing the copy ends it"
         return Message("loss-of-copy", what, case.standing.place, tuple(steps))
     until = in_flight_until(loss)
@@ -160,7 +160,7 @@ def _not_recorded(case: Case, record: Record) -> list[Message]:
         if codes:
             where = f"{subscription.address}: {', '.join(codes)} to {subscription.template}"
             new_id = ("--attempt", "ID") if has_attempt(subscription.template) else ()
-            exists = step("if it exists, run first", "reconciler", "state", "import", subscription.address, *new_id)
+            exists = step("if it exists, first run", "reconciler", "state", "import", subscription.address, *new_id)
             messages.append(Message("beyond-record", "not recorded, so the next apply creates it", where, (exists,)))
     return messages
 
@@ -171,13 +171,13 @@ def _rebind(statement: statements.Rebind, case: Case, record: Record) -> Draft:
     accounts, account = record.accounts.get(target.name, frozenset()), case.accounts.get(target.name, "")
     unknown = not account and not case.in_ci  # a job without credentials shows what a run with credentials would append
     if not (bound or accounts):
-        what = "nothing is recorded of this target, so it is bound to no service; for the service of another target,"
+        what = "nothing is recorded for this target, so it is bound to no service; to use another target's service,"
         raise Refused(Message("target-unbound", f"{what} set the same `base_url`", target.name))
     if bound <= {record.service_of(target.base_url)} and (unknown or not accounts or account in accounts):
         return Draft()
     fact = Rebound(at=case.at, target=str(target.name), base_url=target.base_url, account=account)
     what = (
-        f"you say that {', '.join(record.base_urls[target.name])} and {target.base_url} are the same service (or"
+        f"you declare that {', '.join(record.base_urls[target.name])} and {target.base_url} are the same service (or"
         " account): what is recorded at either is in force at both"
     )
     return Draft((fact,), (Message("said-by-rebind", what, target.name),), weakens=True)

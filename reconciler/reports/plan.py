@@ -201,7 +201,7 @@ def surplus_messages(plan: Plan) -> Iterator[Message]:
 
 def superseded_alerts(attempts: Iterable[Attempt]) -> tuple[doc.Alert, ...]:
     """Return notes that these attempts may exist in addition to their retries, and how to find out."""
-    what = "may exist too. A notification at its URL proves it (state observe FILE). Or ask the operator (removal list)"
+    what = "may exist too: record a notification with `state observe`, or ask the operator with `removal list`"
     notes = (Message("superseded", what, f"{each.address} (attempt {each.id}, {each.url})") for each in attempts)
     return alerts(notes, "Note")
 
@@ -253,7 +253,7 @@ def _next(plan: Plan, saved: str, *, applies: bool) -> Iterator[doc.Todo]:
 def _details(plan: Plan, desired: Iterable[Subscription]) -> Iterator[doc.Details]:
     if any(change.action is not Action.BLOCKED for change in plan.changes):
         command = ("reconciler", "apply", *plan.options, "--expect-digest", plan.digest)
-        todo = doc.Todo("Refused if anything differs from this plan", (command,))
+        todo = doc.Todo("Refuses to apply if anything differs from this plan", (command,))
         yield doc.Details("Apply exactly this plan, by its digest", (doc.Commands((todo,)),))
     if desired and (cells := _cells(plan, desired)):
         yield doc.Details("Event codes by subscription and target", (matrix(cells, sorted(plan.targets)),))

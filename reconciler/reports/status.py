@@ -209,7 +209,7 @@ def removals_document(removals: Sequence[Removals], plan: Plan | None = None) ->
 
 
 def _superseded(attempt: Attempt) -> Message:
-    what = "sent again, and may exist too; the operator is asked below"
+    what = "sent again, and may exist too; the message below asks the operator about it"
     return Message("superseded", what, f"{attempt.address} (attempt {attempt.id})", settling(attempt))
 
 

@@ -68,7 +68,7 @@ def examine_server(url: str, *, of_service: bool, timeout: float) -> Iterator[Fi
     parts = urlsplit(url)
     origin = f"{parts.scheme}://{parts.netloc}"
     if is_placeholder(url):
-        yield Finding("server", Health.SKIPPED, Message("server-placeholder", "a placeholder of a new project", origin))
+        yield Finding("server", Health.SKIPPED, Message("server-placeholder", "a new project's placeholder", origin))
         return
     with Prober(timeout) as prober:
         probe = prober.probe(f"{origin}/")
@@ -76,7 +76,7 @@ def examine_server(url: str, *, of_service: bool, timeout: float) -> Iterator[Fi
         advice = step("check the address, the network, the proxy, and the certificates in SSL_CERT_FILE")
         yield Finding("server", Health.FAILED, Message("server-unreachable", probe.problem, origin, (advice,)))
         return
-    yield Finding("server", Health.OK, Message("server-reachable", f"{probe.status} to HEAD", origin))
+    yield Finding("server", Health.OK, Message("server-reachable", f"answered HEAD with {probe.status}", origin))
     if of_service and probe.ahead is not None:
         yield _clock(origin, probe.ahead)
 

@@ -88,7 +88,7 @@ def _opened(place: str, library: str, extra: str, opener: Callable[[str], Store]
     except ModuleNotFoundError as problem:
         if (problem.name or "").partition(".")[0] != library:
             raise
-    install = Step(f"install reconciler with it: pip install 'reconciler[{extra}]'")
+    install = Step(f"install reconciler with this extra: pip install 'reconciler[{extra}]'")
     what = f"this kind of place needs {library}, which is not installed"
     raise SettingsError(Message("place-library-missing", what, place, (install,)))
 

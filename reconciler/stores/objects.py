@@ -312,7 +312,7 @@ class Bucket:
         named = " ".join(filter(None, (number, code[1] if code else "")))
         step = Step("check the connection and the endpoint")
         if any(name in text for name in _NO_BUCKET):
-            what, step = "the bucket does not exist", Step("create it, or correct the place of the record")
+            what, step = "the bucket does not exist", Step("create the bucket, or correct the place of the record")
         elif re.match(r"[^\n]*169\.254\.|[^\n]*token request", text):
             what, step = "no credentials for the object store", Step(f"set {_CREDENTIALS[self._scheme]}")
         elif number in ("401", "403"):

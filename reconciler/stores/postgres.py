@@ -52,7 +52,7 @@ def open_postgres(place: str) -> PostgresStore:
     if named:
         url, table = url[: named.start()] + (named[1] if named[3] else "") + url[named.end() :], named[2]
     if not _TABLE_NAME.fullmatch(table):
-        what = "the table in the URL is not a plain name (a-z, 0-9, _), or two with a dot between them"
+        what = "the table in the URL must be a plain name (a-z, 0-9, _), or two names joined by a dot"
         raise SettingsError(Message("place-no-table", what, "--state", (_FORM,)))
     try:
         given = {name: str(value) for name, value in conninfo_to_dict(url).items() if value}
@@ -171,7 +171,7 @@ class PostgresStore:
     def _failure(self, what: str, state: str = "") -> StoreUnavailable:
         printable = "".join(letter if letter.isprintable() else " " for letter in what)
         text = f"{' '.join(printable.split())[:500]}{f' ({state})' if state else ''}"
-        step = _STEPS.get(state, Step("check the server, the network, and the user and its password"))
+        step = _STEPS.get(state, Step("check the server, the network, and the user and the password"))
         return StoreUnavailable(Message("database-unavailable", text, self.place, (step,)))
 
     def _statement(self, text: str) -> sql.Composed:

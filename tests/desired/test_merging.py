@@ -173,7 +173,7 @@ def test_retry_names_the_subscriptions_that_lack_the_attempt(tmp_path: Path) -> 
     """One URL without `{attempt}` makes `unknown: retry` a mistake, at its value."""
     text = ROUTED.replace("?id={attempt}", "").replace("retry", "¦retry")
     (mistake,) = assert_mistakes(tmp_path, text, "retry-without-attempt")
-    assert mistake.what.endswith("without it: a/b/two")
+    assert mistake.what.endswith("it is missing in a/b/two")
 
 
 def test_the_attempt_beside_braces_is_the_attempt(tmp_path: Path) -> None:

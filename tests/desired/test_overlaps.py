@@ -40,7 +40,7 @@ ONE_URL = ACROSS.replace("test/2", "test:443/1")
 def test_one_mistake_for_a_pair(tmp_path: Path) -> None:
     """A pair is reported once, with all its codes and both addresses, where the later one stands."""
     (mistake,) = assert_mistakes(tmp_path, WITHIN, "overlap", beside=targets())
-    assert mistake.what.startswith("a/one/second and a/one/first, ")
+    assert mistake.what.startswith("a/one/second and a/one/first have ")
     assert mistake.what.endswith(": ONB10002, ONB10003")
     assert mistake.steps[0].text.endswith("`overlap: allow` under a/one")
 

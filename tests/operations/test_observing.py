@@ -106,7 +106,7 @@ def test_unknown_create_that_is_proven_is_told(tmp_path: Path) -> None:
     ("seconds", "name", "says"),
     [
         (20, "notification-repeated", "arrived 20 s after the removal of attempt {} was confirmed (deliveries are"),
-        (45, "notification-repeated", "repeated for 45 s); a later one puts it in force again"),
+        (45, "notification-repeated", "repeated for 45 s); a later delivery proves it exists"),
         (46, "revived", "attempt {} is in force again: it delivered at"),
         (-1, "", ""),
     ],

@@ -146,7 +146,7 @@ class TestResolve:
         project.say(Resolve(OFFERS, created=is_created))
         contrary = Resolve(OFFERS, created=not is_created, attempts=("a",))
         assert refusal(project, contrary) == ["resolve-contradicted"]
-        with pytest.raises(Refused, match=f"as {'created' if is_created else 'not created'} already"):
+        with pytest.raises(Refused, match=f"is already recorded as {'created' if is_created else 'not created'}"):
             project.say(contrary)
 
     def test_nothing_unresolved_is_told_with_what_it_is(self) -> None:

@@ -245,7 +245,7 @@ class Cache:
         refs = [f"refs/heads/{branch}" for branch in branches]
         ran = self._git.run("ls-remote", "--quiet", NAME, *refs)
         if ran.code:
-            what = f"cannot ask the remote: {reason(ran.err)}"
+            what = f"cannot query the remote: {reason(ran.err)}"
             raise self._git.failure("git-remote-unreachable", what, *(advice(ran.err) or (CONNECTION,)))
         lines = (line.partition("\t") for line in os.fsdecode(ran.out).splitlines())
         listed = {ref: tip for tip, _, ref in lines}
@@ -306,9 +306,7 @@ class Cache:
         why = reason(ran.err + b"\n".join(refusals).decode(errors="replace"))
         if moved and all(_MOVED.match(refusal) or _ALONG.match(refusal) for refusal in refusals):
             return why
-        step = (
-            Step("check that the credentials may push to the branch, and the rules for it") if refusals else CONNECTION
-        )
+        step = Step("check that the credentials and the rules of the branch allow the push") if refusals else CONNECTION
         raise self._git.failure("git-push-failed", f"the push failed: {why}", *(advice(ran.err) or (step,)))
 
     def make(self) -> None:

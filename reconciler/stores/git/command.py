@@ -207,7 +207,7 @@ def remote_of(place: str, git: Git) -> Remote:
         return Remote(match["url"], branch, settings_of(git), [])
     ran = git.run("rev-parse", "--show-toplevel")
     if ran.code:
-        steps = advice(ran.err) or (Step("run it in a work tree, or use git+URL#BRANCH"),)
+        steps = advice(ran.err) or (Step("run the command in a work tree, or use git+URL#BRANCH"),)
         raise SettingsError(Message("git-no-work-tree", reason(ran.err), git.place, steps))
     settings = settings_of(git)
     prefix = f"remote.{_remote_name(git, settings)}."
