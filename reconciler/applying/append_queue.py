@@ -226,7 +226,7 @@ class AppendQueue:
     def _accepts_nothing(self, reading: Reading) -> bool:
         """True if outcomes cannot be appended: a closed or different record, or too many conflicts."""
         if reading.record.id != self.reading.record.id:
-            self.problem = Message("record-replaced", "another record has replaced it", reading.standing.place)
+            self.problem = Message("record-replaced", "another record has replaced this one", reading.standing.place)
         elif reading.record.closed_to:
             what = f"the record was closed; it continues at {reading.record.closed_to}"
             self.problem = Message("record-closed", what, reading.standing.place)
