@@ -223,7 +223,10 @@ _FUSE_WITH_LOCKS = {
 
 
 def host_only_locks(path: Path) -> str | None:
-    """Return the result of `find_host_only_locks` for a path, which need not exist; None without mounts in /proc."""
+    """Return the result of `find_host_only_locks` for a path, which need not exist.
+
+    Return None if the mount table in /proc cannot be read.
+    """
     try:
         mounts = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:

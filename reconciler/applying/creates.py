@@ -169,7 +169,10 @@ class Creates:
             call.renew = call.renew and event.answer.status != 401
 
     def give_up_overdue(self, now: Instant) -> None:
-        """Give up calls that have timed out, and calls whose window passed while the record was read."""
+        """Give up on calls that have timed out.
+
+        Also withdraw calls whose send window expired while the record was being read.
+        """
         for call in list(self._calls.values()):
             if call.phase is Phase.IN_FLIGHT and call.give_up_at <= now.steady:
                 detail = "interrupted while the call was in flight" if self.interrupted else "timed out"

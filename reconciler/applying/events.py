@@ -52,7 +52,7 @@ class NotAppended(Discreet, frozen=True):
 
 
 class RereadDone(Discreet, frozen=True):
-    """The record was read again, not before `at`."""
+    """The record was read again. `at` is the time just before the read began."""
 
     unprinted = ("reading",)
 

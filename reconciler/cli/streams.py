@@ -32,5 +32,8 @@ def columns(stream: TextIO) -> int:
 
 
 def lead_nowhere(stream: TextIO) -> None:
-    """Discard what a stream still buffers, as a second failure on exit would change the exit code."""
+    """Discard the stream's buffered output.
+
+    Otherwise a failed flush at interpreter exit would change the exit code.
+    """
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -107,9 +107,10 @@ RECIPIENTS_VARIABLE: Final = "RECONCILER_RECIPIENTS"
 
 
 def read_recipients(node: Node | None, lookup: Lookup, mistakes: Mistakes) -> tuple[str, ...]:
-    """Return the recipients in the order given. Messages never show one, as it might be a private key.
+    """Return the recipients in the order given.
 
-    The variable replaces a missing section; if the section exists, both must name the same recipients.
+    Error messages never quote a recipient, because the user may have entered a private key by mistake. If the section
+    is missing, the recipients come from the variable. If both are set, they must name the same recipients.
     """
     given = (lookup(RECIPIENTS_VARIABLE) or "").replace(",", " ").split()
     usable = {recipient for recipient in given if _check(recipient, Place(RECIPIENTS_VARIABLE, 0, 0), mistakes)}

@@ -190,13 +190,13 @@ class Record(Struct, frozen=True, dict=True):
     """The state that results from all facts of a record. `attempts` are by id, oldest first.
 
     - `head` is the hash of the last line, and `entries` is the number of lines.
-    - `closed_to` is the place where the record continues, "" if it is open; `closed_for` is the loss that its copy
-      opened there.
-    - `base_urls` and `accounts` are those that each target is bound to: several only if a person declared them the
-      same.
+    - `closed_to` is the place where the record continues, or "" if the record is open. `closed_for` is the id of the
+      loss that `state copy` opened at that place.
+    - `base_urls` and `accounts` are the ones each target is bound to. A target has several only if a person has
+      declared that they are the same.
     - `services` maps the key of a service to the key that represents all services declared the same.
-    - `contained` are the hashes of all lines, and those of other histories whose facts are in this record.
-    - `missed` are the heads that a loss names, whose facts are missing.
+    - `contained` holds the hashes of all lines of this record, and of the lines merged from other histories.
+    - `missed` holds the heads that a loss lists as missing.
     - `received` has the periods (first, last) in which notifications arrived, by service, normalised URL and event
       code.
     """

@@ -175,9 +175,9 @@ class Copy:
     def _refuse_closed_gate(
         self, source: Reading, there: Reading | None, loss: Loss | None, *, is_closed: bool
     ) -> None:
-        """Raise Refused if FROM's first gate is closed.
+        """Raise Refused if FROM's first gate is closed, or if FROM continues at a record that is not here.
 
-        FROM may already be closed in favour of TO, and may lack TO's head.
+        FROM is not refused merely because it is closed in favour of TO, or because it lacks heads that TO contains.
         """
         if is_closed and (there is None or (loss and source.record.closed_for != loss.id)):
             what = f"the record continues at {self._to.place}, which is not on this machine; it is elsewhere, or lost"
@@ -208,7 +208,7 @@ class Copy:
 
 
 def _at(message: Message, place: tuple[str, ...]) -> Message:
-    """Return a message in which commands about the record have the options that name a place."""
+    """Return the message with the options `place` added to its `reconciler state` commands, except `state copy`."""
     about = [
         replace(each, command=(*each.command, *place))
         if each.command[:2] == ("reconciler", "state") and each.command[2] != "copy"

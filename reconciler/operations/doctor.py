@@ -30,9 +30,9 @@ _FIELDS = ("CLIENT_ID", "CLIENT_SECRET")
 
 
 def examine(project: Project, patterns: tuple[str, ...], *, write: bool = False) -> list[Finding]:
-    """Check everything that an apply to the selected targets depends on; with `write`, also try to write.
+    """Check everything that an apply to the selected targets depends on.
 
-    Raises SelectionError for a malformed pattern.
+    With `write`, also check that the record can be written. Raises SelectionError for a malformed pattern.
     """
     selection = Selection.of(patterns)
     desired, findings = _config(project)

@@ -88,9 +88,10 @@ def hide_secrets(environ: MutableMapping[str, str] = os.environ) -> None:
 
 
 def _text(path: Path, *, or_other: bool = False) -> str:
-    """Return the text of a small file, "" if it does not exist. Raises SettingsError.
+    """Return the text of a small file, or "" if it does not exist. Raises SettingsError.
 
-    `or_other`: "" for anything else of this name as well; a directory `.env` is a virtual environment.
+    With `or_other`, also return "" if the path is not a regular file: `.env`, for example, may be the directory of a
+    virtual environment.
     """
     try:
         if not stat.S_ISREG(path.stat().st_mode):

@@ -122,7 +122,10 @@ class _Deliveries:
         return [*index.get(("", key), ()), *index.get((sighting.code, key), ())]
 
     def removed(self, sighting: Sighting) -> Attempt | None:
-        """Return the last attempt that delivered this notification until its removal was confirmed."""
+        """Return the attempt that used to deliver this code to this URL or path and has been removed.
+
+        If there are several, return the one whose removal is the most recent.
+        """
         url = _normal(sighting.url)
         return self._removed.get((sighting.code, url if url in self._urls else sighting.path))
 

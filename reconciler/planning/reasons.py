@@ -204,7 +204,7 @@ def _rebind(target: Target, what: str) -> Step:
 
 
 def _gone(attempt: Attempt, codes: Sequence[str], *, is_staying: bool = False) -> tuple[Step, ...]:
-    """Return how to have codes of an attempt removed, or how to record that they are."""
+    """Return the step that requests the removal of these codes or, if it is already requested, confirms it."""
     if not is_staying and set(codes) <= set(attempt.requested_codes):
         asked = codes if attempt.status is Status.LIVE else attempt.codes  # the operator is to remove the whole of it
         return (step("after the operator has removed it, run", *removal_command("confirm", attempt, asked)),)

@@ -153,12 +153,13 @@ def _trouble(line: bytes, number: int) -> str:
 
 
 def missing(contained: Collection[str], lines: Iterable[Line], at: str, by: Mapping[str, str]) -> list[AnyFact]:
-    """Return the facts of `lines` that a record with the hashes `contained` lacks, ready to append.
+    """Return the facts in `lines` that a record lacks, ready to append.
 
-    Each fact keeps its time and its author, and its id becomes its `origin`; so merging is commutative, associative and
-    idempotent in the fold. A head that a loss names is not in `contained`: its facts may still be found here. If lines
-    of the other history were merged into it, a final fact names their hashes, so that this record contains every head
-    of that history. Returns nothing if no fact is missing.
+    `contained` holds the hashes that the record has. Each fact keeps its time and author, and its id becomes its
+    `origin`. Merging in any order, or more than once, therefore gives the same state. The heads named in a loss must
+    not be in `contained`, so that their facts are still added if `lines` has them. If hashes of the other history are
+    missing from `contained`, a final `Joined` fact lists them, so that the record then contains all heads of that
+    history. Returns an empty list if nothing is missing.
     """
     known = set(contained)
     facts: list[AnyFact] = []

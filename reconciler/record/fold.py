@@ -183,7 +183,11 @@ def _call_of(group: Iterable[Line]) -> What | None:
 
 
 def _renames(facts: Mapping[str, Renamed]) -> dict[str, list[tuple[bool, str, str]]]:
-    """Return, by attempt, its renames as (replaced, address, id), sorted: two histories may leave several in effect."""
+    """Return the renames of each attempt as sorted tuples (replaced, address, fact id).
+
+    `replaced` is true if a later rename replaced this one. After a merge of two histories, several renames of an
+    attempt may be in effect.
+    """
     replaced = {replaced for fact in facts.values() for replaced in fact.replaces}
     found: dict[str, list[tuple[bool, str, str]]] = {}
     for fact_id, fact in facts.items():

@@ -52,7 +52,7 @@ class LeadAnswer(Discreet, frozen=True):
 
 
 def lead_failure(outcome: Outcome, detail: str | None, target: str) -> CallFailed:
-    """Return the error for a lead that is not certain to exist."""
+    """Return the error for a lead that was not sent, was rejected, or has an unknown outcome."""
     name, what, advice = _LEAD_FAILURES[outcome]
     return CallFailed(Message(name, f"{what}: {detail}" if detail else what, target, (step(advice),)))
 

@@ -16,7 +16,10 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 def steady() -> float:
-    """Return seconds on a clock that is never set and also runs during sleep; comparable within one boot."""
+    """Return the seconds on a monotonic clock that also runs during sleep.
+
+    Values are comparable only within one boot.
+    """
     return time.clock_gettime(_STEADY)
 
 

@@ -110,7 +110,7 @@ class ObjectStore:
         self._prove()
 
     def _look(self) -> tuple[Held, ...]:
-        """Return the current segments. Raises RecordDamaged if one is missing, and StoreUnavailable."""
+        """Return the current segments. Raises StoreUnavailable, and RecordDamaged if a segment is missing."""
         for pause in _PAUSES:
             time.sleep(pause)
             numbers = [int(match[1]) for match in map(_KEY.fullmatch, self._bucket.keys()) if match]
