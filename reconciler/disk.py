@@ -70,7 +70,7 @@ def sync_directory(path: Path) -> None:
 
 
 def settle(descriptor: int) -> None:
-    """Sync a file that was read, as its writer may have been killed before it did."""
+    """Sync a file that was read, because its writer may have been killed before syncing it."""
     try:
         os.fsync(descriptor)
     except OSError as problem:
@@ -80,7 +80,7 @@ def settle(descriptor: int) -> None:
 
 @cache
 def settle_name(path: Path) -> None:
-    """Wait until the name of an existing file is on disk, as its creator may have been killed before that.
+    """Wait until the name of an existing file is on disk. Its creator may have been killed too early.
 
     Once per process is enough: a name that is on disk stays there.
     """
@@ -185,7 +185,7 @@ def _lock_now(descriptor: int) -> bool:
 def _holder(descriptor: int) -> str:
     """Return a description of the process that holds the lock on an open file, if /proc shows it.
 
-    It contains only the program's name, as the arguments may contain secrets.
+    It contains only the program's name, because the arguments may contain secrets.
     """
     status = os.fstat(descriptor)
     file = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
@@ -235,7 +235,7 @@ def host_only_locks(path: Path) -> str | None:
 
 
 def find_host_only_locks(mounts: str, path: str) -> str | None:
-    """Return the type and mount option of the file system of `path` if its locks may be local; None if they are not.
+    """Return the type and mount option of the file system of `path` if its locks may be local, or None if they are not.
 
     `mounts` is a mountinfo table (proc(5)). `path` is absolute and has no symbolic links.
     """

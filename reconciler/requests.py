@@ -58,7 +58,7 @@ class Request(Discreet, frozen=True):
         return self.target.partition("?")[0]
 
     def header(self, name: str) -> str | None:
-        """Return the value of a header, or its values as one list (RFC 9110, section 5.3); None if it is missing."""
+        """Return the value or the joined values of a header (RFC 9110, section 5.3), or None if it is missing."""
         values = [value for sent, value in self.headers if sent.lower() == name.lower()]
         return ", ".join(values) if values else None
 
@@ -72,7 +72,7 @@ class Malformed(Exception):
 
 
 class Head(Struct, frozen=True):
-    """The head of a request. `length` is the length of the body, None for a chunked body."""
+    """The head of a request. `length` is the length of the body, or None for a chunked body."""
 
     method: str
     target: str

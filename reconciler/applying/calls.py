@@ -42,7 +42,7 @@ class Phase(Enum):
 class Call(Struct):
     """The call of an attempt. `send_by`, `give_up_at` and `retry_at` are in steady seconds.
 
-    `tries` counts how often it was sent, and `last` is the last answer. `renew` is as in `Send`.
+    `tries` counts how often the call was sent, and `last` is the last answer. `renew` is as in `Send`.
     """
 
     change: Change
@@ -62,7 +62,7 @@ class Call(Struct):
 
     @property
     def wake_at(self) -> float | None:
-        """Return the time of the call's next timeout, in steady seconds; None if it has none."""
+        """Return the time of the call's next timeout, in steady seconds, or None if it has none."""
         waits = {Phase.DRAFTED: None, Phase.IN_FLIGHT: self.give_up_at, Phase.RETRYING: self.retry_at}
         return waits.get(self.phase, self.send_by)
 
@@ -80,7 +80,7 @@ class Call(Struct):
 
 
 def objection(call: Call, reading: Reading) -> str | None:
-    """Return why the current record forbids a call whose intent is durable; None if the call may be sent."""
+    """Return why the current record forbids a call whose intent is durable, or None if the call may be sent."""
     record = reading.record
     attempt = record.attempts.get(call.attempt)
     if not reading.standing.open:
@@ -98,7 +98,7 @@ def objection(call: Call, reading: Reading) -> str | None:
 
 
 def retry_delay(tries: int, answer: Answer, backoff: Sequence[float]) -> float | None:
-    """Return how many seconds to wait after try number `tries`; None if there is no further try.
+    """Return how many seconds to wait after try number `tries`, or None if there is no further try.
 
     A call is retried only if it certainly created nothing: it was not sent, or the service asks to repeat it.
     """
@@ -132,7 +132,7 @@ class Breaker(Struct, frozen=True):
         return Breaker(unknowns, busy, alone=unknowns > 0)
 
     def tripped(self, limits: Limits) -> str | None:
-        """Return why nothing more is sent to the target; None if calls may be sent."""
+        """Return why nothing more is sent to the target, or None if calls may be sent."""
         again = "; the next apply sends this once it answers again"
         if self.unknowns >= limits.in_a_row:
             return f"{self.unknowns} unknown outcomes in a row: the service seems to be unavailable{again}"

@@ -42,7 +42,7 @@ class Creates:
     """The calls of a run. It takes changes from `work` and adds their outcomes to `appends`.
 
     `authorised` are the targets with a token. `lost_response` is true if the response to a create could not be saved.
-    Calls that were given up without an answer are remembered, as a late answer still counts.
+    Calls that were given up without an answer are remembered, because a late answer still counts.
     """
 
     def __init__(self, context: Context, work: WorkQueue, appends: AppendQueue) -> None:
@@ -66,7 +66,7 @@ class Creates:
 
     @property
     def stopped(self) -> str | None:
-        """Return the reason why nothing more is sent to any target; None if there is none."""
+        """Return the reason why nothing more is sent to any target, or None if there is none."""
         if self.interrupted:
             return _INTERRUPTED
         return LOST_RESPONSE if self.lost_response else None
@@ -78,7 +78,7 @@ class Creates:
 
     @property
     def wake_at(self) -> float | None:
-        """Return the time of the next timeout, in steady seconds; None if there is none."""
+        """Return the time of the next timeout, in steady seconds, or None if there is none."""
         times = (call.wake_at for call in self._calls.values())
         return min((time for time in times if time is not None), default=None)
 
@@ -112,7 +112,7 @@ class Creates:
     ) -> list[Effect]:
         """Send the calls whose intents have been durable since `read_at`.
 
-        `reading` contains the intents; it is None if their append was not in doubt.
+        `reading` contains the intents. It is None if their append certainly succeeded.
         """
         return [effect for attempt in attempts for effect in self._send(self._calls[attempt], now, read_at, reading)]
 
@@ -133,7 +133,7 @@ class Creates:
         return [Reread()]
 
     def on_reread(self, reading: Reading | str, read_at: Instant, now: Instant) -> list[Effect]:
-        """Send the calls that wait for this reading, unless it forbids them.
+        """Send the calls that wait for this reading of the record, unless the record forbids them.
 
         If the read failed, `reading` is the text of the failure, and the calls are withdrawn.
         """

@@ -123,7 +123,7 @@ class Performer:
         return CallEnded(send.attempt, answer, response, lost)
 
     def _warn(self, problem: Message) -> None:
-        """Log a problem; the first one is a warning, as it explains the wait that follows."""
+        """Log a problem; the first one is a warning, because it explains the wait that follows."""
         log.log(logging.INFO if problem in self._warned else logging.WARNING, "%s", problem)
         self._warned.add(problem)
 
@@ -186,7 +186,7 @@ def unless_interrupted(job: Callable[[], T], interrupted: Flag, patience: float)
 
 
 def message_of(problem: Exception) -> Message:
-    """Return the message of an error; for an unexpected error only its class, as its text may contain secrets."""
+    """Return the message of an error; for an unexpected error only its class, because its text may contain secrets."""
     if isinstance(problem, ReconcilerError):
         return problem.messages[0]
     log.debug("unexpected", exc_info=problem)
@@ -302,7 +302,7 @@ class Ports(Struct, frozen=True):
     - `pause` waits for a number of seconds.
     - `observe` receives the run after each event, to show its progress.
     - `reach` is called at every durable step, for tests.
-    - `by` says who applies, and `account` returns the hash of a target's client id, "" if none is set.
+    - `by` says who applies, and `account` returns the hash of a target's client id, or "" if none is set.
     - `patience` is how many seconds creates of other runs get to end.
     """
 

@@ -40,8 +40,8 @@ class Appended(Struct, frozen=True):
 class NotAppended(Discreet, frozen=True):
     """The append in flight met a different head, failed, or lost its answer.
 
-    `reading` is the record as read afterwards, not before `at`, with its second place updated; None if the read failed.
-    It shows if the append arrived.
+    `reading` is the record as read afterwards, with its second place updated, or None if the read failed. It shows
+    whether the append arrived. `at` is the time just before that read began.
     """
 
     unprinted = ("reading",)

@@ -57,7 +57,7 @@ _LONG_WORD = 16
 def secrets(targets: Iterable[str], lookup: Callable[[str], str | None]) -> dict[str, str]:
     """Return the secrets in variables, in each form that YAML and URLs give them, with the variable; longest first.
 
-    Short secrets and plain words are left out, as they may occur in any text.
+    Short secrets and plain words are left out, because they may occur in any text.
     """
     forms: dict[str, str] = {}
     for name in (*_SECRETS, *(f"{TargetName(target).variable_prefix}CLIENT_SECRET" for target in targets)):

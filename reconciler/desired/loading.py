@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def load(config: Path, lookup: Lookup = lambda _name: None) -> Desired:
     """Return the desired state that `config`, a directory or a single file, describes.
 
-    `lookup` returns the value of a variable, None if it is unset. It is asked for overrides of target addresses, for
+    `lookup` returns the value of a variable, or None if it is unset. It is asked for overrides of target addresses, for
     RECONCILER_RECIPIENTS, and for secrets, which must not occur in `config`. Raises ConfigError with every mistake,
     sorted by place; warnings are in the `warnings` of the result or of the error.
     """

@@ -109,7 +109,7 @@ def _refuse_retry(target: TargetName, node: Node, subscriptions: Iterable[Subscr
 class _Merger(Struct):
     """Merges the subscriptions of one target.
 
-    `unusable` are variables with a mistake, None if any variable may have one. `lost` are the names of subscriptions
+    `unusable` are variables with a mistake, or None if any variable may have one. `lost` are the names of subscriptions
     under patterns that match no target, as they may be meant for this one. `hosts` are placeholder hosts already warned
     about.
     """

@@ -50,7 +50,7 @@ class Mistakes(Struct):
     """The mistakes found.
 
     If a file has very many, `found` has only some of them; `count` counts all. `unread` are warnings. `hidden` is true
-    if a file or a section could not be read: then missing declarations are not reported, as they may be in that part.
+    if a file or a section could not be read. Missing declarations are then not reported: they may be in that part.
     """
 
     found: set[Message] = field(default_factory=set)
@@ -94,7 +94,7 @@ class Mistakes(Struct):
         self.warnings.add(_message(name, at if isinstance(at, Place) else place(at), what, (remedy,)))
 
     def nearest(self, word: str, known: Iterable[str], at: Positioned) -> str | None:
-        """Return the name that `word` was probably meant to be; None if there is none or the file has many mistakes."""
+        """Return the name that `word` was probably meant to be. Return None if there is none, or too many mistakes."""
         from difflib import get_close_matches  # noqa: PLC0415 - only a configuration with mistakes pays for it
 
         candidates = [] if self._in_file[at.file] > FILE_LIMIT else islice(known, _COMPARED)

@@ -71,7 +71,7 @@ class _TooDeep(Exception):
 
 
 def build(file: File, mistakes: Mistakes) -> Node | None:
-    """Return the only document of a file; None if it is empty or too damaged to continue."""
+    """Return the only document of a file, or None if it is empty or too damaged to continue."""
     try:
         events = iter(Loader(file.data).get_event, None)
         builder = _Builder(file.name, islice(events, EVENT_LIMIT).__next__, mistakes)
@@ -103,7 +103,7 @@ def build(file: File, mistakes: Mistakes) -> Node | None:
 
 
 class _Builder(Struct):
-    """Builds the nodes of one file. `keys` interns keys, as field names recur in every mapping."""
+    """Builds the nodes of one file. `keys` interns keys, because field names recur in every mapping."""
 
     file: str
     next: Callable[[], Event]

@@ -151,7 +151,7 @@ def _check(recipient: str, at: Place, mistakes: Mistakes) -> bool:
 
 
 def read_verification(node: Node, mistakes: Mistakes) -> Verification | None:
-    """Return the signature scheme of notifications; None if the section has a mistake."""
+    """Return the signature scheme of notifications, or None if the section has a mistake."""
     values = reading.mapping(node, VERIFICATION, mistakes)
     return None if values is None else Verification(**values)
 

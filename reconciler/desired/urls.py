@@ -57,7 +57,7 @@ _DIAGNOSES: Final = (
 
 
 def fault(url: str) -> Fault | None:
-    """Return the fault of a webhook URL, or of a template with `{attempt}`; None without one."""
+    """Return the fault of a webhook URL or of a template with `{attempt}`. Return None if there is no fault."""
     if len(url) > LENGTH_LIMIT - len(_SOME_ATTEMPT) and len(filled(url, _SOME_ATTEMPT)) > LENGTH_LIMIT:
         return TOO_LONG
     match = _URL.fullmatch(url)
@@ -70,7 +70,7 @@ def fault(url: str) -> Fault | None:
 
 
 def base_fault(url: str) -> Fault | None:
-    """Return the fault of a base URL, to which paths are appended; None without one."""
+    """Return the fault of a base URL, to which paths are appended, or None if there is none."""
     return fault(url) or (_QUERY if "?" in url else None)
 
 

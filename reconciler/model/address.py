@@ -75,7 +75,7 @@ _MOST = 3
 
 
 def suggestion(names: Iterable[str], known: Iterable[str], before: str = "") -> str:
-    """Return the known names most similar to the unknown ones, as a question in parentheses; "" if none is similar.
+    """Return the known names most similar to the unknown ones, as a question in parentheses, or "" if none is similar.
 
     Names with several segments are similar if each segment is, as all addresses of a target begin alike. `before` is
     prepended to each name.

@@ -29,7 +29,7 @@ class Outcome(StrEnum):
 class Answer(Discreet, frozen=True):
     """The result of one exchange with the service.
 
-    `status` is the HTTP status, None if no status line arrived. `detail` is one line for a person, without secrets.
+    `status` is the HTTP status, or None if no status line arrived. `detail` is one line for a person, without secrets.
     `head` is the status line and the headers, including the blank line; `body` is the part of the body that was read,
     at most 1 MiB. Both may hold a secret, so the `repr` omits them. `retry_after` is the number of seconds that a 429
     asks to wait; it is 0 after a 401 if a new token is available. `date` is the Date header.

@@ -66,11 +66,11 @@ class Request(Struct, frozen=True, gc=False):
 class Change(Struct, frozen=True):
     """A change of one address.
 
-    - `before` are the attempts in force, sorted by id; `after` is the desired state, None if nothing is desired.
-    - `request` is what a create call sends, None without a call.
+    - `before` are the attempts in force, sorted by id; `after` is the desired state, or None if nothing is desired.
+    - `request` is what a create call sends, or None if there is no call.
     - `concerns` are the attempts that a REMOVE or RESTORE is about, that a REPLACE removes after its create, or that a
       RETRY supersedes.
-    - `depends_on` are the addresses whose creates must succeed before this REMOVE, as its codes move there.
+    - `depends_on` are the addresses whose creates must succeed before this REMOVE, because its codes move there.
     - `blocking` are the attempts that block the change.
     - `digest` covers everything that a reviewer approves: changes with the same digest are the same.
     """
@@ -227,9 +227,9 @@ class Applied(Struct, frozen=True):
 
     - `removal` are the attempts whose removal it requested, and `restored` those that it restored.
     - `unresolved` are the attempts of the selected addresses that are unknown or overdue at the end.
-    - `left` is the plan made from the final reading of the record, None if that failed.
+    - `left` is the plan made from the final reading of the record, or None if that failed.
     - `messages` tell a person about outcomes that are not in the record, and about errors of a store.
-    - `signal` is the number of the signal that interrupted the apply, None without one.
+    - `signal` is the number of the signal that interrupted the apply, or None if there is none.
     """
 
     results: tuple[Result, ...]

@@ -241,7 +241,7 @@ class Record(Struct, frozen=True, dict=True):
     def routes_at(self, service: str) -> Mapping[Route, tuple[Attempt, ...]]:
         """Return the attempts that deliver, or may deliver, each route on a service (a key from `service_of`).
 
-        Superseded attempts are omitted, as they block nothing.
+        Superseded attempts are omitted, because they block nothing.
         """
         return self._by_service.get(service, {})
 

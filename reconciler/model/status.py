@@ -26,7 +26,7 @@ class Proof(StrEnum):
 
 
 class Evidence(Struct, frozen=True):
-    """The evidence that an event code is delivered. `at` is when it was last received, "" for never."""
+    """The evidence that an event code is delivered. `at` is when the code was last received, or "" if never."""
 
     proof: Proof
     at: str = ""
@@ -47,9 +47,10 @@ class ObservedAttempt(Struct, frozen=True):
 class TargetStatus(Struct, frozen=True):
     """The status of one target's selected addresses. `attempts` are sorted by address, oldest first.
 
-    A target that is not `declared` has no plan. `recorded_twice` are routes that an import and another attempt stand
-    for, which are delivered once. `revived` are attempts that delivered after their confirmed removal. `cancelled` are
-    attempts with codes whose removal request was cancelled lately: the operator may have removed these all the same.
+    A target that is not `declared` has no plan. `recorded_twice` are routes that are recorded by an import
+    and by another attempt but delivered only once. `revived` are attempts that delivered after their confirmed
+    removal. `cancelled` are attempts with codes whose removal request was cancelled lately: the operator may have
+    removed these codes all the same.
     """
 
     name: TargetName
@@ -131,7 +132,7 @@ class View(StrEnum):
 
 
 class Side(Struct, frozen=True):
-    """One side of a difference: sorted codes, and the URL as written, "" if URLs are not compared."""
+    """One side of a difference: sorted codes, and the URL as written, or "" if URLs are not compared."""
 
     codes: tuple[str, ...]
     written: str = ""

@@ -83,7 +83,7 @@ def line_of(captured: Captured) -> bytes:
 
 
 def code_of(body: bytes | str) -> str:
-    """Return the event code in a body; "" if it has none."""
+    """Return the event code in a body, or "" if it has none."""
     try:
         return msgspec.json.decode(body, type=_Coded).event_code
     except (ValueError, RecursionError):
@@ -116,7 +116,7 @@ def parse_line(line: bytes, where: str) -> Captured:
 def read_captured(path: Path) -> Iterator[Captured]:
     """Yield the notifications in a capture file (`-` is standard input) in order; an incomplete last line is ignored.
 
-    Raises SettingsError for a file or a line that cannot be read; it gives the number of the line.
+    Raises SettingsError, which gives the number of the line, for a file or a line that cannot be read.
     """
     try:
         with nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb") as file:

@@ -110,7 +110,7 @@ def _templates(headers: Headers) -> list[str]:
 
 
 def _content(template: str, headers: Headers, body: bytes) -> bytes | None:
-    """Return the signed content; None if it needs a header that is missing."""
+    """Return the signed content, or None if it needs a header that is missing."""
     parts: list[bytes] = []
     for part in _PLACEHOLDER.split(template):
         if part == "{body}":

@@ -40,7 +40,7 @@ _SETTINGS = "--region, --environment, --state"
 
 
 class Choices(Struct, frozen=True):
-    """The files to write. `state` is the place of the record, "" for the proposed place; `config` is the directory.
+    """The files to write. `state` is the place of the record, or "" for the proposed place; `config` is the directory.
 
     `begins_here` is true if a person runs the command, who may begin the record.
     """
@@ -230,7 +230,7 @@ def _make_key(data_directory: Path, undo: ExitStack) -> tuple[str, Path]:
 
 
 def _rendered(name: str, values: Mapping[str, Any]) -> str:
-    """Return a filled template. Its delimiters are [[ ]] and [% %], as YAML and workflows use braces."""
+    """Return a filled template. Its delimiters are [[ ]] and [% %], because YAML and workflows use braces."""
     import jinja2  # noqa: PLC0415 - no other command needs it
 
     environment = jinja2.Environment(
@@ -277,7 +277,7 @@ def _remove_directory(path: Path) -> None:
 
 
 def _git(directory: Path, *words: str) -> str:
-    """Return the first line that git prints; "" if it fails or is not installed."""
+    """Return the first line that git prints, or "" if it fails or is not installed."""
     existing = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.is_dir())
     environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     try:

@@ -34,9 +34,9 @@ _AHEAD = 300.0
 def observed(project: Project, file: str) -> Observe:
     """Return the statement that records the notifications of a capture file (`-`: stdin). Raises ReconcilerError.
 
-    Its messages name the notifications that match nothing in force, and those left out: unverified ones, those without
-    a code, and those from the future. They also name the attempts recorded as unknown, not created or removed that
-    exist.
+    The messages of the statement name the notifications that match nothing in force, and those left out: unverified
+    ones, those without a code, and those from the future. They also name the
+    attempts that exist although they are recorded as unknown, not created or removed.
     """
     record = project.journal.read().record
     latest, left_out = stamp(project.now() + _AHEAD), dict.fromkeys(_REASONS, 0)
@@ -100,7 +100,7 @@ def _learned(record: Record, facts: Iterable[Received], now: float) -> Iterator[
 
 
 def _ask_for_secret(attempt: Attempt, now: float) -> tuple[Step, ...]:
-    """Return the step that gets the secret of a create whose answer was lost; empty if it is to be removed anyway."""
+    """Return the step that gets the secret of a create whose answer was lost, or none if it is to be removed."""
     if attempt.responses or attempt.secrets or attempt.superseded_by or attempt.in_flight(now):
         return ()
     return (secret_step(attempt),)

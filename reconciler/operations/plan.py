@@ -80,7 +80,7 @@ def replan(project: Project, selection: Selection, reading: Reading, *, allow_em
 
 
 def plaintext_refusal(project: Project, plan: Plan) -> Message | None:
-    """Return why this machine cannot keep the responses to a plan's creates; None if it can.
+    """Return why this machine cannot keep the responses to a plan's creates, or None if it can.
 
     Without recipients, responses are kept in files on this machine. The disk of a CI runner is lost with its job, and
     other machines that read the same record do not have these files.

@@ -70,7 +70,7 @@ class Project:
 
     @property
     def named_by(self) -> str:
-        """The setting that names the record's place in spite of `config/`, "" if there is none."""
+        """The setting that names the record's place in spite of `config/`, or "" if there is none."""
         if self.flags.state == self.sources.get(variable := "RECONCILER_STATE"):
             return f"`{variable}` in {self.sources.source(variable)}" if self.flags.state else ""
         return "`--state`"
@@ -81,7 +81,7 @@ class Project:
         return self.journal_at(self.place, "" if self.flags.state else self.desired.record)
 
     def journal_at(self, place: str, expected: str = "") -> Journal:
-        """Return the journal of the record at a place; `expected` is its required id, "" for any.
+        """Return the journal of the record at a place; `expected` is its required id, or "" for any.
 
         Raises SettingsError.
         """

@@ -194,7 +194,7 @@ def _fault(text: str) -> tuple[str, float]:
 
 
 def _refuse_foreign(env_file: Path) -> None:
-    """Raise SettingsError for a file that a sandbox did not write, as it may hold credentials."""
+    """Raise SettingsError for a file that a sandbox did not write, because it may hold credentials."""
     try:
         lines = env_file.read_bytes().splitlines()
     except FileNotFoundError:

@@ -110,7 +110,7 @@ def _secrets(responses: Responses, attempt: Attempt, identity: Path | None) -> I
 
 
 def texts_in(body: bytes) -> list[str]:
-    """Return every text in a JSON document; empty if the data is not JSON."""
+    """Return every text in a JSON document, or an empty list if the data is not JSON."""
     try:
         waiting: list[Any] = [json.loads(body)]
     except (ValueError, RecursionError):

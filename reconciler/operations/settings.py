@@ -37,11 +37,11 @@ class Sources(Discreet, frozen=True, dict=True):
     directory: Path
 
     def get(self, name: str) -> str | None:
-        """Return the value of `name`, None if it is unset. Raises SettingsError for an unusable file."""
+        """Return the value of `name`, or None if it is unset. Raises SettingsError for an unusable file."""
         return self._find(name)[0]
 
     def source(self, name: str) -> str:
-        """Return a description of the source of `name`, "" if it is unset. Raises SettingsError like `get`."""
+        """Return a description of the source of `name`, or "" if it is unset. Raises SettingsError like `get`."""
         return self._find(name)[1]
 
     def _find(self, name: str) -> tuple[str | None, str]:

@@ -100,9 +100,9 @@ def too_many_conflicts(place: str) -> Message:
 def _appended(
     journal: Journal, statement: Statement, reading: Reading | None, facts: tuple[AnyFact, ...]
 ) -> Reading | None:
-    """Append facts and return the record with them; None if another run appended first.
+    """Append facts and return the record with them, or None if another run appended first.
 
-    If the answer is lost, the record is read once more and decides.
+    If the answer is lost, the record is read once more to find out if the facts were appended.
     """
     accepts = isinstance(statement, Begin | AcceptLoss)
     note = type(statement).__name__

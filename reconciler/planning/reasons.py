@@ -67,7 +67,7 @@ def sent_again(attempts: Iterable[Attempt]) -> Message:
 
 
 def also_delivers(codes: Iterable[str], why_not: str) -> tuple[Message, ...]:
-    """Return a note about the undesired codes that a restored attempt also delivers; empty if there are none."""
+    """Return a note about the undesired codes that a restored attempt also delivers, or nothing if there are none."""
     named = ", ".join(sorted(codes))
     return (Message("also-delivers", f"it also delivers {named} ({why_not})"),) if named else ()
 
@@ -94,7 +94,7 @@ def cancel_removal(attempt: Attempt) -> Message:
 
 
 def sent_again_later(attempt: Attempt, after: float, now: float) -> Message:
-    """Return the message that nobody has to resolve an unknown create, as an apply after that time sends it again."""
+    """Return the message that nobody has to resolve an unknown create: an apply after that time sends it again."""
     known = "its call may be in flight" if attempt.in_flight(now) else "outcome unknown"
     what = f"{known}; nothing to do: the next apply after {stamp(after)} sends it again"
     return Message("sent-again-later", what, attempt.address, settling(attempt)[2:])
@@ -121,7 +121,7 @@ def unresolved(attempt: Attempt, received: Mapping[str, tuple[str, str]], now: f
 def elsewhere(request: Request, attempt: Attempt, renaming: Sequence[str]) -> Message:
     """Return the reason why a request is blocked: an attempt of another address has one of its routes.
 
-    `renaming` are the arguments of the `state mv` that would move that attempt here; empty if none would.
+    `renaming` are the arguments of the `state mv` that would move that attempt here; they are empty if none would.
     """
     what = f"{_shared(request, attempt)} to {attempt.template} is already in force as {attempt.address}"
     what = f"{what} (attempt {attempt.id})"

@@ -90,7 +90,7 @@ class Routes:
         return None
 
     def renaming(self, attempt: Attempt, address: Address) -> tuple[str, ...]:
-        """Return the arguments of the `state mv` that moves an attempt to this address; empty if it was not renamed.
+        """Return the arguments of the `state mv` that moves an attempt to this address, or none if it was not renamed.
 
         An attempt was renamed if its address no longer desires it. If the new address is occupied by a subscription
         that is not desired there either, the command moves that subscription away first.

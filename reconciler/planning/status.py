@@ -129,7 +129,7 @@ def _is_replaced(attempt: Attempt, desired: Desired, record: Record) -> bool:
 def _doubtful(attempts: Iterable[Attempt], record: Record, since: str) -> Iterator[Attempt]:
     """Yield the attempts with codes whose removal request was cancelled after `since` and that have not arrived since.
 
-    As `cancelled` they have these codes only.
+    In their `cancelled`, they have only these codes.
     """
     for attempt in attempts:
         cancelled = {code: at for code, at in attempt.cancelled.items() if at >= since}

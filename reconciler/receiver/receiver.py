@@ -64,7 +64,7 @@ class Receiver:
     """Answers requests from any number of threads.
 
     `save` appends a line durably or raises OSError. `report` receives every delivery before it is answered. `check`
-    returns the reason to refuse a request, None if its signature is valid. `sleep` waits for a number of seconds.
+    returns the reason to refuse a request, or None if its signature is valid. `sleep` waits for a number of seconds.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class Receiver:
 
 
 def _unreadable(body: bytes) -> str | None:
-    """Return why a body cannot be a notification; None if it can. Its fields are not checked."""
+    """Return why a body cannot be a notification, or None if it can. Its fields are not checked."""
     try:
         # Numbers stay text: parsing a long int is expensive. `int` refuses NaN and Infinity, which are not JSON.
         document = json.loads(body.decode(), parse_int=str, parse_float=str, parse_constant=int)

@@ -85,8 +85,8 @@ def _text(value: str | bytes) -> str:
 def attempt_of(url: str, template: str) -> str | None:
     """Return the id of the attempt in a URL: the 32 hex digits in place of `{attempt}` in the template.
 
-    `url` may also be a path with its query, as in a request. None if the URL does not match the template, or if the
-    template has no `{attempt}`.
+    `url` may also be a path with its query, as in a request. Return None if the URL does not match the
+    template, or if the template has no `{attempt}`.
     """
     fit = _fit(url, template)
     return fit.group(1) if fit is not None and fit.re.groups else None

@@ -128,7 +128,7 @@ def _recorded_as_removed(attempt: Attempt) -> Message:
 
 
 def _contradicted(statement: Resolve, attempt: Attempt, case: Case) -> Message | None:
-    """Return why a statement about an attempt is refused; None if it is allowed or already recorded."""
+    """Return why a statement about an attempt is refused, or None if it is allowed or already recorded."""
     flag = "--created" if statement.created else "--not-created"
     if not attempt.unresolved:
         if _exists(attempt) == statement.created or (statement.created and statement.force and statement.attempts):

@@ -86,13 +86,13 @@ def link(head: str | None, seq: int, facts: Sequence[AnyFact]) -> tuple[bytes, t
 
 
 def head_of(last_line: bytes) -> str | None:
-    """Return the hash of a line (given without its newline); None if it was edited or does not belong to a record."""
+    """Return the hash of a line without its newline, or None if the line was edited or is not a record's."""
     digest = sha256(last_line[:-_HASH_LENGTH]).hexdigest()
     return digest if last_line[-_HASH_LENGTH:] == f',"hash":"{digest}"}}'.encode() else None
 
 
 def last_head(data: bytes) -> str | None:
-    """Return the hash of the last complete line; None if there is no such line or it was edited."""
+    """Return the hash of the last complete line, or None if there is no such line or it was edited."""
     end = data.rfind(b"\n")
     return head_of(data[data.rfind(b"\n", 0, end) + 1 : end]) if end > 0 else None
 

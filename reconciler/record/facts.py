@@ -19,8 +19,8 @@ class What(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defau
     """The create call of an attempt. An imported subscription is described in the same form.
 
     - `codes` are sorted.
-    - `url` is the URL as sent; `template` is the URL before `{attempt}` was filled in, "" if both are equal.
-    - `base_url` identifies the service; `account` is a hash of the client id, "" if no client id was used.
+    - `url` is the URL as sent; `template` is the URL before `{attempt}` was filled in, or "" if both are equal.
+    - `base_url` identifies the service; `account` is a hash of the client id, or "" if no client id was used.
     - `send_by` is the deadline for sending the call, and `settled_by` is when it can no longer be in flight, both in
       epoch seconds (0 for an import).
     - `supersedes` lists the unknown attempts that this call retries.

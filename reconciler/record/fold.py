@@ -171,7 +171,7 @@ def fold(lines: Sequence[Line]) -> Record:
 
 
 def _call_of(group: Iterable[Line]) -> What | None:
-    """Return the create call of an attempt; None if no fact has it."""
+    """Return the create call of an attempt, or None if no fact has it."""
     what = None
     for line in group:
         match line.fact:

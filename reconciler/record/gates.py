@@ -56,7 +56,7 @@ class Standing(Struct, frozen=True):
 
     `missing` are the remembered heads that the record lacks, sorted; they include the head in the second place.
     `elsewhere` are the other places at which this machine saw some of them. `named_by` is the setting that names the
-    place in spite of `config/`, "" if there is none.
+    place in spite of `config/`, or "" if there is none.
     """
 
     place: str
@@ -174,7 +174,7 @@ LOST_FOR_GOOD = Step("if it is lost for good, run", ("reconciler", "state", "acc
 def obstacle_messages(record: Record, standing: Standing, expected: str = "", now: float = 0.0) -> tuple[Message, ...]:
     """Return a message for each obstacle of a record; `expected` is the id that `record:` in `config/` names.
 
-    While the first gate is closed, the messages name only statements that can open it, as all others would be refused.
+    While the first gate is closed, the messages name only statements that can open it: all others would be refused.
     If the record continues elsewhere, no other obstacle is reported except a different record id.
     """
     closed = Obstacle.CLOSED in standing.obstacles
@@ -251,14 +251,14 @@ def removal_command(verb: str, attempt: Attempt, codes: Collection[str]) -> tupl
 
 
 def in_flight_until(loss: Loss) -> float:
-    """Return until when a call from before a loss may be in flight; 0 if the loss is no accepted one."""
+    """Return until when a call from before a loss may be in flight, or 0 if the loss is not an accepted one."""
     return datetime.fromisoformat(loss.at).timestamp() + IN_FLIGHT_AFTER_LOSS if loss.cause == "accepted" else 0.0
 
 
 def complete_step(when: str, losses: Iterable[Loss], now: float = 0.0) -> Step:
     """Return the step that ends losses, with the earliest time if that is after `now`.
 
-    It names them: a command pasted late must not end a later loss.
+    The command names these losses, so that it ends no later loss if it is pasted late.
     """
     losses = tuple(losses)
     until = max(map(in_flight_until, losses), default=0.0)

@@ -126,7 +126,8 @@ class Journal:
         """Append lines that an apply has linked itself (`chain.link`), after those of `reading` and its own.
 
         Once this returns, the place holds the lines, and its second place and this machine's note name the last one, so
-        their calls may be sent. Raises RecordClosed, HeadMoved, and StoreUnavailable, also if the head cannot be noted.
+        their calls may be sent. Raises RecordClosed and HeadMoved. Raises StoreUnavailable if the append fails or the
+        head cannot be noted.
         """
         refuse_closed(reading.record, self.place, self.named_by)
         data, lines = new
@@ -139,7 +140,7 @@ class Journal:
             self.notes.write(note_of_last, lambda former: former.entries < entries)
 
     def note_closed(self, reading: Reading) -> None:
-        """Remember that the record is closed. The one that it continues in must contain its head."""
+        """Remember that the record is closed. The record in which it continues must contain its head."""
         if Obstacle.NOT_FROM_HERE not in reading.standing.obstacles:
             self.notes.write(self._note_of(reading.record, reading.record.entries, reading.record.head))
 
@@ -191,7 +192,7 @@ class Journal:
 
 
 def refuse_closed(record: Record, place: str, named_by: str = "") -> None:
-    """Raise RecordClosed if the record continues at another place, as nothing may be appended to it here."""
+    """Raise RecordClosed if the record continues at another place, because nothing may be appended to it here."""
     if record.closed_to:
         step = Step(f"use that place: {use_place(record.closed_to, named_by)}")
         raise RecordClosed(Message("record-closed", f"the record continues at {record.closed_to}", place, (step,)))

@@ -150,7 +150,7 @@ def _not_ended_by_complete(loss: Loss, case: Case, record: Record) -> Message | 
 
 
 def _not_recorded(case: Case, record: Record) -> list[Message]:
-    """Return a message for each desired subscription that is not recorded, as the next apply would create it."""
+    """Return a message for each desired subscription that is not recorded, because the next apply would create it."""
     messages = []
     for subscription in case.desired.subscriptions.values():
         target = case.desired.targets[subscription.address.target]
@@ -251,7 +251,7 @@ _ID = re.compile(b"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
 
 
 class Proposal(Struct, frozen=True):
-    """The facts that a statement would append; empty if there is nothing to do, which `shown` then says.
+    """The facts that a statement would append. If there is nothing to do, there are none, and `shown` says so.
 
     `shown` has a message for each fact and each notice. `weakens` is true if the statement weakens a gate, so that a
     person must agree. `digest` covers the record and the facts, but not times, authors and newly drawn ids. `ids` are

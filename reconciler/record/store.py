@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Stored(Struct, frozen=True):
-    """The contents of a store. `data` is the record's bytes, None if there certainly is no record.
+    """The contents of a store. `data` is the record's bytes, or None if there certainly is no record.
 
     `second` is a copy of the head that the store keeps apart from the record (git: the branch `BRANCH-head`). It is ""
     if the copy is missing, and None if the store keeps no copy.

@@ -143,7 +143,7 @@ def _problem(result: Result, applied: Applied) -> Message:
 def unresolved_alerts(attempts: Iterable[Attempt], plan: Plan | None, label: str = "Error") -> tuple[Alert, ...]:
     """Return that the outcomes of attempts are unknown, in the words of the plan, which knows what was received.
 
-    Of an attempt that the next apply sends again it is only a note.
+    For an attempt that the next apply sends again, this is only a note.
     """
     messages = [_in_plan(attempt, plan) or unresolved(attempt, {}, 0.0) for attempt in attempts]
     notes = [message for message in messages if message.name == "sent-again-later"]
@@ -151,7 +151,7 @@ def unresolved_alerts(attempts: Iterable[Attempt], plan: Plan | None, label: str
 
 
 def _in_plan(attempt: Attempt, plan: Plan | None) -> Message | None:
-    """Return what a plan says of an unresolved attempt; None if the plan is not about its address."""
+    """Return what a plan says of an unresolved attempt, or None if the plan is not about its address."""
     for change in plan.changes if plan else ():
         blocking = [blocker.id for blocker in change.blocking]
         if change.action is Action.RETRY and attempt.id in change.concerns:

@@ -64,7 +64,7 @@ def settled(plan: Plan) -> bool:
 
 
 def _unresolved(plan: Plan) -> list[str]:
-    """Return, in words, the count of unresolved creates that block no change; empty if there are none."""
+    """Return, in words, the count of unresolved creates that block no change. The result is empty if there are none."""
     count = sum(attempt.blocks for attempt in plan.undeclared)
     return [counted(count, "unresolved create") + " on targets not in config/"] if count else []
 
@@ -223,7 +223,7 @@ def _summary(plan: Plan) -> Iterator[doc.Block]:
 
 
 def _urls(plan: Plan, *, overridden: bool) -> tuple[tuple[str, str], ...]:
-    """Return the service URLs of a plan that are set in `config/`, or those that override these, with their names."""
+    """Return the service URLs of a plan that are set in `config/`, or the URLs that override them, with their names."""
     targets = [plan.targets[name].target for name in sorted(plan.targets)]
     return tuple(
         (f"{target.name} {field}", url)
@@ -293,7 +293,7 @@ Side = dict[str, object]
 
 
 def differences(before: Mapping[str, object], after: Mapping[str, object]) -> tuple[Field, ...]:
-    """Return the fields that differ, sorted by name, with additions first; empty if both sides are equal.
+    """Return the fields that differ, sorted by name, with additions first. The result is empty if both sides are equal.
 
     Items added to a set form one field, and items removed from it form another.
     """
@@ -322,7 +322,7 @@ def differences(before: Mapping[str, object], after: Mapping[str, object]) -> tu
 
 
 def _name_and_texts(level: DiffLevel) -> tuple[str, str, str]:
-    """Return the name of a field and its texts before and after; "" if there is none."""
+    """Return the name of a field and its texts before and after, or "" if there is none."""
     name = str(level.path(output_format="list")[0])
     return name, *(", ".join(_items(side)) for side in (level.t1, level.t2))  # type: ignore[return-value]
 

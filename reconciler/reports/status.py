@@ -113,7 +113,7 @@ def _next(status: ProjectStatus) -> Iterator[doc.Todo]:
 
 
 def _unsettled(status: ProjectStatus) -> list[Attempt]:
-    """Return the unresolved attempts that the plan's reasons do not mention, as they block no change."""
+    """Return the unresolved attempts that the plan's reasons do not mention, because they block no change."""
     blocking = {attempt.id for change in status.plan.changes for attempt in change.blocking}
     return [attempt for attempt in unresolved_of(status) if attempt.id not in blocking]
 
@@ -214,7 +214,7 @@ def _superseded(attempt: Attempt) -> Message:
 
 
 def letter_to_delete(target: Removals) -> tuple[str, ...]:
-    """Return the letter about everything to be removed from a target; empty if there is nothing to remove."""
+    """Return the letter about everything to be removed from a target, or nothing if there is nothing to remove."""
     if not target.awaiting:
         return ()
     staying = {attempt.id: attempt for awaiting in target.awaiting for attempt in awaiting.staying}

@@ -32,7 +32,7 @@ _APART = (doc.Heading, doc.Table, doc.Letter, doc.Details)
 
 
 class Layout(Struct, frozen=True):
-    """The layout of the text. `flags` are the global flags; `width` is the terminal width, None without a terminal."""
+    """The layout of the text. `flags` are the global flags; `width` is None if there is no terminal."""
 
     flags: tuple[str, ...] = ()
     width: int | None = None
@@ -41,7 +41,7 @@ class Layout(Struct, frozen=True):
 
 
 def render(document: doc.Document, layout: Layout = Layout()) -> str:  # noqa: B008 - frozen
-    """Return a document as lines that each end with a newline; "" for an empty document."""
+    """Return a document as lines that each end with a newline, or "" for an empty document."""
     sections: list[Iterable[doc.Block]] = [document.alerts, document.body, document.summary]
     if document.title:
         sections.append((doc.Heading(document.title, document.tone),))

@@ -121,7 +121,7 @@ class Service:
     def _create_lead(self, target: Target, request: Request) -> Response:
         """Handle POST {base_url}/onboarding/leads of one target.
 
-        Any JSON object is accepted as a lead, as its fields are not documented.
+        Any JSON object is accepted as a lead, because its fields are not documented.
         """
         fault = self._world.meet("lead", target.name, (target.name,))
         if fault is not None and not fault.processed:

@@ -104,7 +104,7 @@ class Delivery(Struct, frozen=True, tag="triggered"):
 class Attempted(Struct, frozen=True, tag="attempted"):
     """A delivery was attempted.
 
-    `status` is None if there was no answer. `due` is the time of the retry, None if there is none.
+    `status` is None if there was no answer. `due` is the time of the retry, or None if there is none.
     """
 
     id: str

@@ -201,7 +201,7 @@ class World:
             return [(delivery, by_id[delivery.subscription_id]) for delivery in due]
 
     def seconds_left(self) -> float | None:
-        """Return the seconds until the next delivery or late create is due; None if nothing is scheduled."""
+        """Return the seconds until the next delivery or late create is due, or None if nothing is scheduled."""
         with self.changed:
             due = [late[0] for late in self._late] + [waiting[0] for waiting in self._waiting[:1]]
             return max(0.0, min(due) - self._clock()) if due else None

@@ -30,7 +30,7 @@ def now() -> Instant:
 
 @cache
 def boot_id() -> str:
-    """Return the identifier of the current boot; "" if the system has none."""
+    """Return the identifier of the current boot, or "" if the system has none."""
     try:
         return _BOOT_ID.read_text("ascii").strip()
     except (OSError, UnicodeDecodeError):

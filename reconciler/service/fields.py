@@ -34,7 +34,7 @@ _ERROR_TEXTS = ("message", "error", "title", "detail", "error_description")
 
 
 def json_object(body: bytes) -> dict[str, object]:
-    """Return the body as a JSON object; empty if it is anything else."""
+    """Return the body as a JSON object, or an empty object if the body is anything else."""
     try:
         document = msgspec.json.decode(body.removeprefix(b"\xef\xbb\xbf"))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
@@ -79,7 +79,7 @@ def clear_fields(body: bytes, sent: Collection[str], secrets: Collection[str] = 
 
 
 def _secrets_of(document: object) -> set[str] | None:
-    """Return the values of fields whose names suggest a secret; None if the body is too large to search."""
+    """Return the values of fields whose names suggest a secret, or None if the body is too large to search."""
     secrets: set[str] = set()
     unvisited, visited = [document], 0
     while unvisited and visited + len(unvisited) <= _MOST_NODES:

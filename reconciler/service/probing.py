@@ -28,7 +28,8 @@ class Probe(Struct, frozen=True):
     """The result of a probe: the HTTP status of the response or, in one line, why there is no response.
 
     `ahead` is the number of seconds by which this machine's clock is certainly ahead of the server's (negative:
-    behind). The bound allows for the Date header's whole seconds and for the time of the exchange. None without a Date.
+    behind). The bound allows for the Date header's whole seconds and for the time of the exchange.
+    `ahead` is None if there is no Date.
     """
 
     status: int | None = None
@@ -91,7 +92,7 @@ def _clock(origin: str, ahead: float) -> Finding:
 
 
 def _ahead(date: str, asked: float, answered: float) -> float | None:
-    """Return the seconds by which this machine's clock is certainly ahead of a server; None if `date` is invalid.
+    """Return the seconds by which this machine's clock is certainly ahead of a server, or None if `date` is invalid.
 
     The server gave `date` between the times `asked` and `answered`.
     """

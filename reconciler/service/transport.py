@@ -193,7 +193,7 @@ class Transport:
 
 
 def _note_head(response: httpx.Response) -> None:
-    """Store the head before httpx parses it further, as httpx raises for an unreadable Location header."""
+    """Store the head before httpx parses it further, because httpx raises for an unreadable Location header."""
     response.request.extensions["exchange"].head_arrived(response)
 
 
@@ -265,7 +265,7 @@ class _Exchange:
             self._head = Reply(response.status_code, dict(response.headers), head)
 
     def _connected(self, stream: Any) -> None:
-        """Keep a second handle of the socket, as TLS takes over the first one."""
+        """Keep a second handle of the socket, because TLS takes over the first one."""
         connection: socket.socket = stream.get_extra_info("socket")
         with suppress(OSError), self._lock:  # a reset may have come first
             self._is_local = ip_address(connection.getpeername()[0].partition("%")[0]).is_loopback
@@ -311,7 +311,7 @@ class _Exchange:
 
 
 def _quoted(problem: BaseException, secrets: Collection[str]) -> str:
-    """Return the text of a system error or the status of a proxy; "" for other exceptions.
+    """Return the text of a system error or the status of a proxy, or "" for other exceptions.
 
     Other texts may hold secrets: that of a LocalProtocolError quotes the invalid header.
     """

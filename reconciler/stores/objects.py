@@ -263,7 +263,7 @@ class Bucket:
         return [entry["path"].rpartition("/")[2] for entry in listed["objects"]]
 
     def get(self, keys: Sequence[str]) -> list[Held | None]:
-        """Return the objects in the order of the keys; None for each object that does not exist."""
+        """Return the objects in the order of the keys, with None for each object that does not exist."""
         return self._done([partial(self._get, key) for key in keys])
 
     def put(self, key: str, data: bytes, version: Mapping[str, str] | None) -> None:

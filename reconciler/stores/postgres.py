@@ -78,7 +78,7 @@ class PostgresStore:
         self._table = sql.Identifier(*table.split("."))
 
     def read(self) -> Stored:
-        """Return all lines from one snapshot. A standby server is refused, as it may lag behind."""
+        """Return all lines from one snapshot. A standby server is refused, because it may lag behind."""
 
         def work(connection: psycopg.Connection[Any]) -> Stored:
             try:
