@@ -134,7 +134,7 @@ class TestCreateSubscription:
     ) -> None:
         """With everything at DEBUG there is a line for each call, and neither token, secret nor body in any."""
         lending_service.script((401, ""), (201, '{"secretKey": "k3y"}', {"Set-Cookie": "hunter1"}))
-        with caplog.at_level(logging.DEBUG):
+        with caplog.at_level(logging.DEBUG, logger="reconciler"):
             create(service)
             create(service)
         lines = [record.message for record in caplog.records if record.name == "reconciler.service"]
