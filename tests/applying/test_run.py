@@ -403,7 +403,7 @@ def test_what_was_restored_is_told() -> None:
 
 def test_a_problem_that_repeats_itself_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
     """The first time it explains the wait; then it is for those who look closer."""
-    caplog.set_level("INFO")
+    caplog.set_level("INFO", logger="reconciler")
     case = Apply(wanting("a"))
     case.store.declare_failures(DOWN, DOWN)
     assert Verdict.DONE is apply(case, Limits(backoff=(0.0, 0.0))).verdict
