@@ -45,9 +45,9 @@ def write_at(descriptor: int, data: bytes, offset: int) -> None:
 
 
 def make_directory(path: Path, mode: int) -> None:
-    """Create a directory and its parents, durably; the mode of existing ones is not changed.
+    """Create a directory and its parents, durably. The mode of existing directories is not changed.
 
-    Raises NotADirectoryError if something else has the name, and any other OSError.
+    Raises NotADirectoryError if something else has the name. Also raises any other OSError.
     """
     if path.is_dir():
         settle_name(path)

@@ -314,7 +314,7 @@ class WorkQueue:
             self.conclude(change, outcome, detail=detail)
 
     def drop_all(self, outcome: Done, detail: str) -> None:
-        """Conclude all waiting changes: those that send with `outcome`, the others as skipped."""
+        """Conclude all waiting changes: changes that send get `outcome`, and the others are skipped."""
         for change in self.take_all():
             self.conclude(change, outcome if change.action in SENDS else Done.SKIPPED, detail=detail)
 

@@ -190,7 +190,7 @@ class Creates:
                 self._withdraw(call, _INTERRUPTED, now)
 
     def salvage(self, answers: Iterable[CallEnded], failure: str, now: Instant) -> None:
-        """Settle every call after an unexpected error, from its answer if `answers` contains one."""
+        """Settle every call after an unexpected error, with its answer if `answers` contains one."""
         ended = {event.attempt: event for event in answers}
         for call in [*self._given_up.values(), *self._calls.values()]:
             if event := ended.get(call.attempt):

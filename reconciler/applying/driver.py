@@ -186,7 +186,7 @@ def unless_interrupted(job: Callable[[], T], interrupted: Flag, patience: float)
 
 
 def message_of(problem: Exception) -> Message:
-    """Return the message of an error; for an unexpected error only its class, because its text may contain secrets."""
+    """Return the message of an error; for an unexpected error, only its class: the text may contain secrets."""
     if isinstance(problem, ReconcilerError):
         return problem.messages[0]
     log.debug("unexpected", exc_info=problem)

@@ -53,7 +53,7 @@ def is_named(rule: Field, member: Member, mistakes: Mistakes) -> bool:
 def fields(node: Node, name: str, known: Collection[str], mistakes: Mistakes) -> dict[str, Node] | None:
     """Return the values of the `known` keys of a mapping; report other keys, without their values.
 
-    A misspelt key counts as the key that it resembles, so that key is not reported as missing.
+    A misspelt key counts as the key that it resembles, so the latter is not reported as missing.
     """
     given = content(node, MapNode, name, mistakes)
     if given is None:

@@ -114,7 +114,7 @@ class Attempt(Struct, frozen=True, gc=False):
 
     @property
     def in_force(self) -> bool:
-        """True if it delivers, as far as is known."""
+        """True if the attempt delivers, as far as is known."""
         return self.status in IN_FORCE
 
     @property

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def response_of(project: Project, address: str, attempts: Sequence[str], identity: Path | None) -> Response:
     """Return the last response, or secret set by hand, of the attempt at an address that has one.
 
-    Only attempts in force count, unless there is none.
-    Raises Refused if several attempts have one, and RecordError if none can be read.
+    Only attempts in force count, unless there are none.
+    Raises Refused if several attempts have a response or secret. Raises RecordError if none can be read.
     """
     responses = _responses(project)
     record = project.journal.read().record
@@ -85,7 +85,7 @@ def _at(record: Record, address: str, attempts: Sequence[str]) -> list[Attempt]:
 
 
 def _texts(responses: Responses, attempt: Attempt) -> list[str]:
-    """Return the texts of an attempt's responses and secrets, including those a killed run left unrecorded."""
+    """Return the texts of an attempt's responses and secrets, including responses that a killed run did not record."""
     return [*(attempt.responses or responses.left(attempt.id)), *attempt.secrets]
 
 

@@ -113,7 +113,7 @@ class _Deliveries:
         self._patterns = {normal_url(template) for template in templates} | {_path(template) for template in templates}
 
     def matching(self, sighting: Sighting) -> list[Attempt]:
-        """Return the attempts that deliver this notification: those with exactly its URL, else those with its path.
+        """Return the attempts that deliver this notification: the attempts with its exact URL, or else with its path.
 
         Recorded URLs are not compared by path alone.
         """

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class Excess(Struct, frozen=True):
     """The routes that several live attempts have, by code and URL; the attempt to keep comes first.
 
-    `twice` are delivered twice. `recorded` are only recorded twice: an import and another attempt with the same codes
-    and URL count as one subscription.
+    `twice` are the routes that are delivered twice. `recorded` are the routes that are only recorded twice: an import
+    and another attempt with the same codes and URL count as one subscription.
     """
 
     twice: tuple[Duplicate, ...]

@@ -49,7 +49,7 @@ class Behaviour(Struct, frozen=True):
 class Delivery(Struct, frozen=True):
     """A request and the status of its answer.
 
-    `number` counts the deliveries of a notification from 1; it is None for a refused request. `problem` says why the
+    `number` counts the deliveries of a notification from 1, and is None for a refused request. `problem` says why the
     delivery failed or what is wrong with it.
     """
 

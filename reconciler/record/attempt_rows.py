@@ -106,7 +106,7 @@ def resolve(statement: Resolve, case: Case, record: Record) -> Draft:
 
 
 def _distinct(attempt: Attempt, sharing: Iterable[str], record: Record) -> tuple[str, ...]:
-    """Return the attempts of `sharing` that certainly differ from what this attempt created.
+    """Return the attempts of `sharing` that are certainly not the subscription that this attempt created.
 
     These are the attempts with another URL or, if this attempt is gone, all of them.
     """

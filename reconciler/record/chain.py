@@ -103,7 +103,7 @@ def complete(data: bytes) -> bytes:
 
 
 def _checked(data: bytes, end: int, where: str) -> Iterator[Line]:
-    """Yield the lines before `end`; each is checked against the previous one."""
+    """Yield the lines before `end`, and check each line against the previous line."""
     previous, start, number, at, base_url = START, 0, 0, "", ""
     by: Mapping[str, str] = {}
     while start < end:

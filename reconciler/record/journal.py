@@ -123,7 +123,7 @@ class Journal:
         return self._judged(record, lines, record.head, self.notes.all())
 
     def extend(self, reading: Reading, head: str, seq: int, new: tuple[bytes, tuple[Line, ...]], note: str) -> None:
-        """Append lines that an apply has linked itself (`chain.link`), after those of `reading` and its own.
+        """Append lines that an apply has linked itself (`chain.link`), after the lines of `reading` and its own.
 
         Once this returns, the place holds the lines, and its second place and this machine's note name the last one, so
         their calls may be sent. Raises RecordClosed and HeadMoved. Raises StoreUnavailable if the append fails or the

@@ -57,7 +57,7 @@ class Import(Struct, frozen=True):
 class Resolve(Struct, frozen=True):
     """Attempts with an unknown outcome were created, or were not.
 
-    `attempts` are their ids; empty for all unknown ones.
+    `attempts` are their ids. If it is empty, all unknown attempts are meant.
     """
 
     where: str

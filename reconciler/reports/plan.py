@@ -35,8 +35,8 @@ def plan_document(
 ) -> doc.Document:
     """Return the document of a plan.
 
-    `warnings` are added to it, and `saved` is the file that holds the plan, if any. With `desired`, the document
-    includes the table of all event codes.
+    `warnings` are added to the document, and `saved` is the file that holds the plan, if any.
+    With `desired`, the document includes the table of all event codes.
     """
     changes = sorted(plan.changes, key=lambda change: change.action is not Action.BLOCKED)
     work = [change for change in changes if change.action is not Action.BLOCKED]

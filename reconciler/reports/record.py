@@ -20,7 +20,7 @@ _HEAD = ("address", "status", "codes", "URL", "since", "attempt")
 def record_document(attempts: Sequence[Attempt], messages: Sequence[Message], *, whole: bool) -> Document:
     """Return the document of the recorded attempts.
 
-    They form a table or, with `whole`, one block each. `messages` say why changes are blocked.
+    The attempts form a table or, with `whole`, one block each. `messages` say why changes are blocked.
     """
     body: list[Block] = []
     if whole:

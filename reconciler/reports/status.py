@@ -180,7 +180,7 @@ def _matrix(status: ProjectStatus) -> doc.Table:
 def removals_document(removals: Sequence[Removals], plan: Plan | None = None) -> doc.Document:
     """Return the document of the letters to each operator.
 
-    With `plan`, it also names surplus codes whose removal was not requested, and desired ones whose removal was.
+    With `plan`, it also names surplus codes whose removal was not requested, and desired codes whose removal was.
     """
     awaited = sum(len(target.awaiting) for target in removals)
     surplus = [message for message in surplus_messages(plan) if message.steps] if plan else []  # the others are told

@@ -56,7 +56,7 @@ class Reply(Discreet, frozen=True):
     """A response whose status line and headers arrived; its body may be incomplete.
 
     Header names are in lower case. `head` is the status line and the headers as received, including the blank line.
-    `body` is the part of the body that arrived, at most BODY_LIMIT bytes. `whole` is true if it is the entire body.
+    `body` is the part of the body that arrived, at most BODY_LIMIT bytes. `whole` is true if this is the entire body.
     """
 
     unprinted = ("headers", "body", "head")

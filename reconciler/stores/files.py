@@ -147,7 +147,7 @@ class FileStore:
 
 
 def _write_after(descriptor: int, end: int, lines: bytes) -> None:
-    """Replace everything after `end` with `lines`; a failure removes them again.
+    """Replace everything after `end` with `lines`. If that fails, the new lines are removed again.
 
     The bytes after `end` are what an interrupted write left.
     """

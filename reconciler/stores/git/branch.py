@@ -288,7 +288,7 @@ class Cache:
         return self._git.ask("commit-tree", tree, *parent, stdin=subject.encode()).decode().strip()
 
     def push(self, *updates: tuple[str, str, str], dry: bool = False) -> str:
-        """Move all branches (name, expected tip, new tip) or none; return "", or why a branch had already moved.
+        """Move all branches (name, expected tip, new tip) or none. Return "", or the reason if a branch had moved.
 
         Raises NoAtomicPush. Raises StoreUnavailable if the push failed for another reason or its outcome is unknown.
         """

@@ -181,7 +181,7 @@ class Remote(Discreet, frozen=True):
 
     @property
     def secrets(self) -> list[str]:
-        """The texts that no message may show: the user info of the URL and of those in settings, and headers."""
+        """The texts that no message is allowed to show: user info in the URL and in URLs of settings, and headers."""
         urls = [self.url, *(text.removeprefix("url.") for setting in self.settings for text in setting)]
         found = [re.search(r"://([^/]*)@", url) for url in urls if not _PLAIN.match(url)]
         user_infos = [part for match in found if match for part in match[1].split(":", 1)]
