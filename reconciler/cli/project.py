@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.argument("directory", metavar="[DIR]", default=".", type=click.Path(path_type=Path))
 @click.option("--region", "regions", multiple=True, metavar="R", help="A region that you use. Repeatable.")
 @click.option("--environment", "environments", multiple=True, metavar="E", help="An environment. Repeatable.")
-@click.option("--age-key", is_flag=True, help="Also create an age key pair, to which create responses are encrypted.")
+@click.option("--age-key", is_flag=True, help="Also create an age key pair; responses are encrypted to it.")
 @click.option("--github", is_flag=True, help="Also write a workflow for GitHub Actions.")
 def init(
     invocation: Invocation,

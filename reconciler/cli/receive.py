@@ -54,7 +54,7 @@ def listen(
     """Receive notifications until interrupted.
 
     Listens on 127.0.0.1, on every path. Each notification is saved to disk before it is answered with 2xx, and is then
-    printed: as text on a terminal, otherwise as one line of JSON. Use a tunnel to let the service reach it.
+    printed: as text on a terminal, otherwise as one line of JSON. Use a tunnel so that the service can reach this port.
     """
     if identity is not None and not verify:
         raise click.UsageError("--identity requires --verify")

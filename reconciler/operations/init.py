@@ -104,7 +104,7 @@ def _create(directory: Path, choices: Choices, data_directory: Path, undo: ExitS
         following += [Step(when, (*init, "--complete")), Step("or, if subscriptions exist already, with", init)]
         following += [Step("to see what an apply creates, run", ("reconciler", "plan"))]
     else:
-        following += [Step("begin the record once, on a person's machine")]
+        following += [Step("begin the record once, from your own machine")]
     if key is None and state != FILE:
         text = "`apply` refuses to save create responses unencrypted; to create an age key for them, run"
         following.append(Step(text, ("reconciler", "init", "--age-key")))

@@ -225,7 +225,7 @@ def _cancel(statement: CancelRemoval, attempts: list[Attempt], case: Case) -> Dr
             if rest:
                 facts.append(fact.RemovalRequested(at=case.at, attempt=attempt.id, codes=rest, by_plan=attempt.by_plan))
     tell = step("if the operator already has the request, withdraw it there too")
-    return Draft(tuple(facts), (Message("tell-operator", "it stays in force", "", (tell,)),) if facts else ())
+    return Draft(tuple(facts), (Message("tell-operator", "the codes stay in force", "", (tell,)),) if facts else ())
 
 
 def _confirm(statement: ConfirmRemoval, attempts: list[Attempt], case: Case) -> Draft:

@@ -187,7 +187,7 @@ class Journal:
         if self._begins_here:
             steps = (Step("to begin the record of this project, run", ("reconciler", "state", "init")),)
         else:
-            steps = (Step("begin the record once, on a person's machine; then run this again"),)
+            steps = (Step("begin the record once, from your own machine; then run this again"),)
         return Message("record-missing", "there is no record yet", self.place, steps)
 
 

@@ -59,7 +59,7 @@ def check_names(names: Sequence[str]) -> None:
     seen: dict[str, str] = {}
     for name in names:
         if not _TARGET_NAME.fullmatch(name):
-            raise SettingsError(Message("bad-target", "expected a target region/environment", name))
+            raise SettingsError(Message("bad-target", "expected a target, in the form region/environment", name))
         if (other := seen.setdefault(_prefix(name), name)) != name:
             raise SettingsError(Message("same-variables", f"it uses the same variables as {other}", name))
     if not names:

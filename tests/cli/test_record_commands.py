@@ -42,7 +42,7 @@ def test_in_ci_init_leaves_the_record_to_a_person(project: CommandLine) -> None:
     project.environment.setenv("CI", "true")
     told = project.fine("init", "there").out
     assert "state init" not in told
-    assert "Begin the record once, on a person's machine" in told
+    assert "Begin the record once, from your own machine" in told
 
 
 def test_target_without_facts_is_bound_to_nothing(project: CommandLine) -> None:
