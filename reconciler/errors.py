@@ -152,7 +152,7 @@ class TokenError(ServiceError):
 
 
 class CallFailed(ServiceError):
-    """A call that is not a create failed; creates have outcomes instead."""
+    """A call other than a create failed; a failed create has an outcome instead."""
 
 
 INTERRUPTING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -123,7 +123,7 @@ class Creates:
                 call.phase = Phase.STALE
 
     def reread(self) -> list[Effect]:
-        """Return the effect that reads the record again, if calls wait for it; it serves all calls waiting then."""
+        """Return the effect that reads the record again, if any calls wait for it. One reading serves all of them."""
         waiting = [call for call in self._calls.values() if call.phase is Phase.STALE]
         if self._reread_in_flight or not waiting:
             return []

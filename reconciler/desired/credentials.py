@@ -55,7 +55,7 @@ _LONG_WORD = 16
 
 
 def secrets(targets: Iterable[str], lookup: Callable[[str], str | None]) -> dict[str, str]:
-    """Return the secrets in variables, in each form that YAML and URLs give them, with the variable; longest first.
+    """Return the variable of each secret, by every form that the secret can take in YAML or a URL, longest first.
 
     Short secrets and plain words are left out, because they may occur in any text.
     """

@@ -156,7 +156,7 @@ class _Merger(Struct):
         self.mistakes.add(kind, later, what, remedy, once=f"{place(first)}: {conflict}")
 
     def _complete(self, name: str, patch: Patch) -> Subscription | None:
-        """Return the subscription for merged patches, even without a valid URL, or None without codes; report both."""
+        """Return the subscription of merged patches, or None without codes; report missing codes and a bad URL."""
         codes, url = patch.codes, patch.url
         if codes is None or url is None:
             self._refuse_incomplete(name, patch)

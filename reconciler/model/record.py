@@ -246,9 +246,10 @@ class Record(Struct, frozen=True, dict=True):
         return self._by_service.get(service, {})
 
     def received_by(self, attempt: Attempt) -> dict[str, tuple[str, str]]:
-        """Return the codes of an attempt that arrived at its URL since its create, with the first and the last time.
+        """Return the codes of which notifications arrived at an attempt's URL since its create, with first and last time.
 
-        A code that another attempt in force delivers there is evidence for that attempt, not for an unknown one.
+        A code that another attempt in force delivers there is left out, unless this attempt is in force or has a URL of
+        its own.
         """
         url, found = normal_url(attempt.url), {}
         rivals = {} if attempt.in_force or attempt.own_url else self.routes_at(self.service_of(attempt.base_url))

@@ -66,7 +66,7 @@ def make_plan(project: Project, patterns: tuple[str, ...] = (), *, allow_empty: 
 
 
 def replan(project: Project, selection: Selection, reading: Reading, *, allow_empty: bool = False) -> Plan:
-    """Make a plan from a reading. Its only side input is the clock. Raises SelectionError and Refused."""
+    """Make a plan from a reading. Raises SelectionError and Refused."""
     return plan(
         project.desired,
         reading.record,

@@ -94,7 +94,7 @@ def cancel_removal(attempt: Attempt) -> Message:
 
 
 def sent_again_later(attempt: Attempt, after: float, now: float) -> Message:
-    """Return the message that nobody has to resolve an unknown create: an apply after that time sends it again."""
+    """Return the message that an unknown create needs nobody: the next apply after the time `after` sends it again."""
     known = "its call may be in flight" if attempt.in_flight(now) else "outcome unknown"
     what = f"{known}; nothing to do: the next apply after {stamp(after)} sends it again"
     return Message("sent-again-later", what, attempt.address, settling(attempt)[2:])

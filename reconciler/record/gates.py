@@ -164,7 +164,7 @@ def usable(notes: Iterable[Note]) -> list[Note]:
 
 
 def head_branch(place: str) -> str:
-    """Return the name of the branch with the head of a record on a git branch."""
+    """Return the name of the branch that holds the head, for a record on a git branch."""
     return f"{place.rpartition('#')[2]}-head"
 
 

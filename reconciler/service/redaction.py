@@ -51,10 +51,10 @@ class _Encoded(NamedTuple):
 
 
 def redact(text: str, secrets: Collection[str]) -> str:
-    """Return `text` with every secret replaced, whole, in part or encoded, and everything that looks like a token.
+    """Return `text` without secrets, parts and encodings of secrets, and whatever looks like a token.
 
-    Case is ignored. The encodings are percent and JSON escapes, hex and base64. A part of a secret counts from eight
-    characters on, or from sixteen if the part is a plain word.
+    Case is ignored. The encodings are percent and JSON escapes, hex and base64. Parts of a secret that are shorter than
+    eight characters are left, and plain words that are shorter than sixteen.
     """
     hidden = bytearray(len(text))
     for start, end in (

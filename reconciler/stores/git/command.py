@@ -131,7 +131,7 @@ def reason(stderr: str) -> str:
 
 
 def advice(stderr: str) -> tuple[Step, ...]:
-    """Return the steps against a failure, if the text of git suggests any."""
+    """Return the steps that would fix a failure of git, if its error output suggests any."""
     untrusted = _UNTRUSTED.search(stderr)
     if untrusted is None:
         return ()
