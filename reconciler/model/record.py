@@ -246,7 +246,7 @@ class Record(Struct, frozen=True, dict=True):
         return self._by_service.get(service, {})
 
     def received_by(self, attempt: Attempt) -> dict[str, tuple[str, str]]:
-        """Return the codes of which notifications arrived at an attempt's URL since its create, with first and last time.
+        """Return the codes whose notifications arrived at an attempt's URL since its create, with first and last time.
 
         A code that another attempt in force delivers there is left out, unless this attempt is in force or has a URL of
         its own.

@@ -201,7 +201,7 @@ class FaultPlan:
         self._scripted[kind].extend([(name, target)] * count)
 
     def draw(self, kind: str, targets: Collection[str], *, spared: bool = False) -> Fault | None:
-        """Return the fault for the next request to one of `targets`, or None; if `spared`, none that revokes the token."""
+        """Return the fault for the next request to one of `targets`, or None. `spared`: none that revokes a token."""
         for scripted in self._scripted[kind]:
             if scripted[1] is None or scripted[1] in targets:
                 self._scripted[kind].remove(scripted)
