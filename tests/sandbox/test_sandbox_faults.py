@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from http.client import IncompleteRead
+from textwrap import dedent
 from threading import Thread
 from typing import TYPE_CHECKING
 
@@ -38,8 +39,9 @@ def test_names_are_documented() -> None:
 
 def test_names_in_the_help_are_those() -> None:
     """The help of `sandbox serve` names each fault, and no other."""
-    listed = (serve.help or "").partition("from 0 to 1:\n")[2].splitlines()
-    named = {word for line in listed for word in line.strip().partition("  ")[0].replace(",", " ").split()}
+    listed = dedent((serve.help or "").partition("from 0 to 1:\n")[2]).splitlines()
+    rows = [line for line in listed if not line.startswith(" ")]  # the others continue one
+    named = {word for row in rows for word in row.partition("  ")[0].replace(",", " ").split()}
     assert named == {*FAULTS, "token-NAME", "lead-NAME"}
 
 
