@@ -34,7 +34,7 @@ _FAREWELL = 5.0  # seconds for requests in progress when the server stops
 
 
 class _TooSlow(Exception):
-    """Raised when the allowed time is over. It is no OSError, which readers would treat as a broken connection."""
+    """Raised when the allowed time is over. It is not an OSError, which readers would treat as a broken connection."""
 
 
 class _PacedSocket(RawIOBase):
@@ -70,8 +70,8 @@ class Server(ThreadingHTTPServer):
     """A server on a port of 127.0.0.1 (0: any free port). The port is bound at once and served in a `with` block.
 
     `handle` answers a request, and `failed` is called with its exceptions. `transmit` sends the head and the body of a
-    response. A sender has `patience` seconds from the first to the last byte of a request, and as long until the next
-    one. `url` is the server's address without a path. Raises SettingsError if the port is not available.
+    response. A sender has `patience` seconds to send a request, and as many to begin the next one. `url` is the
+    server's address without a path. Raises SettingsError if the port is not available.
     """
 
     daemon_threads = True

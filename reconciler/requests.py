@@ -41,7 +41,7 @@ class Response(Discreet, frozen=True):
 class Request(Discreet, frozen=True):
     """A request. `target` is the path and the query as sent. `headers` are in order and may repeat a name.
 
-    `problem` is the answer to a request that could not be read; its body is empty, and so may be the other fields.
+    `problem` is the answer to a request that could not be read; `body` is then empty, and other fields may be.
     """
 
     unprinted = ("headers", "body")

@@ -28,7 +28,7 @@ class Discreet(Struct, frozen=True):
 class Instant(Struct, frozen=True):
     """A point in time.
 
-    `wall` is in epoch seconds; `steady` is in seconds on a clock that counts sleep and is never set.
+    `wall` is in epoch seconds; `steady` is in seconds on a monotonic clock that also runs during sleep.
     """
 
     wall: float
@@ -41,7 +41,10 @@ def stamp(wall: float) -> str:
 
 
 def later(at: str, by: timedelta) -> str:
-    """Return the timestamp that is later by a time; the text itself if it is no timestamp, since records may say so."""
+    """Return the timestamp that is `by` later than `at`.
+
+    Returns `at` itself if it is not a timestamp, because a record may hold any text.
+    """
     try:
         return stamp((datetime.fromisoformat(at) + by).timestamp())
     except (ValueError, OverflowError):

@@ -303,7 +303,7 @@ class Ports(Struct, frozen=True):
     - `observe` receives the run after each event, to show its progress.
     - `reach` is called at every durable step, for tests.
     - `by` says who applies, and `account` returns the hash of a target's client id, or "" if none is set.
-    - `patience` is how many seconds creates of other runs get to end.
+    - `patience` is how many seconds the run waits for creates of other runs to end.
     """
 
     read: Callable[[], Reading]

@@ -31,7 +31,7 @@ _URLS = ("AUTH_URL", "BASE_URL", "AUDIENCE_BASE")
 
 @command("demo", "reconciler demo")
 def demo(invocation: Invocation) -> None:
-    """Run the whole loop against the embedded sandbox: plan, apply, an event, and a second plan, with no changes.
+    """Run the whole loop against the embedded sandbox: plan, apply, an event, and a second plan without changes.
 
     It calls nothing outside this machine and leaves nothing behind.
     """
@@ -60,7 +60,7 @@ def demo(invocation: Invocation) -> None:
 
 
 def _environment(place: Path, variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the user's environment with `variables` instead of their settings, and directories in `place`."""
+    """Return the user's environment with `variables` in place of the user's settings, and cache and data in `place`."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith("RECONCILER_") and name != "CI"}
     return {**ours, **variables, "XDG_CACHE_HOME": str(place / "cache"), "XDG_DATA_HOME": str(place / "data")}
 

@@ -122,7 +122,8 @@ def detect(
 ) -> None:
     """Detect how notifications are signed, and print the scheme as `verification:` for config/.
 
-    FILE is a file written by `listen --record`; use - for standard input. Exits with 1 unless one scheme alone matches.
+    FILE is a file written by `listen --record`; use - for standard input. Exits with 1 unless exactly one scheme
+    matches.
     """
     if (address is None) == (secret_variable is None):
         raise click.UsageError("expected --address or --secret-variable")

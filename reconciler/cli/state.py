@@ -92,7 +92,7 @@ def import_(
 @click.option("--created/--not-created", "created", default=None, help="The outcome of the create.")
 @attempts_option
 @click.option("--note", metavar="TEXT", default="", help="How you know the outcome; kept in the record.")
-@click.option("--force", is_flag=True, help="Override the record, or signs that the subscription exists.")
+@click.option("--force", is_flag=True, help="Override the record, or evidence that the subscription exists.")
 @consent_options
 def resolve(
     invocation: Invocation,

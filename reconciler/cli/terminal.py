@@ -36,7 +36,7 @@ _CLEAR = "\r\x1b[2K"
 
 
 class Terminal:
-    """The streams, written according to `flags`. `words` are the global flags to add to commands to paste.
+    """The streams, written according to `flags`. `words` are the global flags that every command to paste gets.
 
     `has_live_line` is true if stderr ends with a progress line, which is redrawn.
     """
@@ -144,7 +144,7 @@ class Terminal:
         return text_of.Layout(self.words, width, self.wants_colour(stream), self.is_verbose)
 
     def wants_colour(self, stream: TextIO) -> bool:
-        """True if a stream gets colour: --color decides, else NO_COLOR, else FORCE_COLOR, else if it is a terminal."""
+        """True if a stream gets colour: --color decides, else NO_COLOR, else FORCE_COLOR, else the terminal."""
         choice = self.flags.get("color")
         if choice in ("always", "never"):
             return bool(choice == "always")

@@ -55,7 +55,7 @@ _LONG_WORD = 16
 
 
 def secrets(targets: Iterable[str], lookup: Callable[[str], str | None]) -> dict[str, str]:
-    """Return the variable of each secret, by every form that the secret can take in YAML or a URL, longest first.
+    """Return the variable of each secret, keyed by the secret's forms in YAML and in URLs, longest form first.
 
     Short secrets and plain words are left out, because they may occur in any text.
     """
@@ -78,7 +78,7 @@ def _forms(secret: str) -> set[str]:
 
 
 def cover(file: File, known: Mapping[str, str], mistakes: Mistakes) -> File:
-    """Report every secret in the text of a file, also in comments, and return the file with the secrets masked.
+    """Report every secret in the text of a file, including its comments, and return the file with the secrets masked.
 
     Returns the same file if it has none. Masks have the length of the secret, so that other mistakes keep their
     positions.

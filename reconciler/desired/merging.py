@@ -156,7 +156,10 @@ class _Merger(Struct):
         self.mistakes.add(kind, later, what, remedy, once=f"{place(first)}: {conflict}")
 
     def _complete(self, name: str, patch: Patch) -> Subscription | None:
-        """Return the subscription of merged patches, or None without codes; report missing codes and a bad URL."""
+        """Return the subscription that the merged patches define, or None if they give no event codes.
+
+        Reports missing fields and a bad URL.
+        """
         codes, url = patch.codes, patch.url
         if codes is None or url is None:
             self._refuse_incomplete(name, patch)

@@ -94,7 +94,10 @@ class Mistakes(Struct):
         self.warnings.add(_message(name, at if isinstance(at, Place) else place(at), what, (remedy,)))
 
     def nearest(self, word: str, known: Iterable[str], at: Positioned) -> str | None:
-        """Return the name that `word` was probably meant to be. Return None if there is none, or too many mistakes."""
+        """Return the name that `word` was probably meant to be.
+
+        Returns None if there is none, or if the file has too many mistakes.
+        """
         from difflib import get_close_matches  # noqa: PLC0415 - only a configuration with mistakes pays for it
 
         candidates = [] if self._in_file[at.file] > FILE_LIMIT else islice(known, _COMPARED)

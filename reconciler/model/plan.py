@@ -194,7 +194,7 @@ class Verdict(StrEnum):
 
 
 class Done(StrEnum):
-    """The outcomes of a change, in the order in which summaries list them. A create's have the values of `Outcome`."""
+    """The outcomes of a change, in the order in which summaries list them. A create has those of `Outcome`."""
 
     CREATED = "created"
     REJECTED = "rejected"
@@ -209,7 +209,7 @@ class Result(Struct, frozen=True, gc=False):
     """The result of a change. `status` is an HTTP status, and `detail` one line for a person, without secrets.
 
     `recorded` is true if the record is believed to contain the result; otherwise a recovery file does. `settled_by` is
-    the attempt's, in epoch seconds, if its outcome is unknown; otherwise it is 0.
+    that of the attempt, in epoch seconds, if its outcome is unknown; otherwise it is 0.
     """
 
     address: Address

@@ -63,7 +63,7 @@ class Attempt(Struct, frozen=True, gc=False):
       attempts with `{attempt}` have such a URL. `revived` is true if this was after the confirmed removal of the
       received code.
     - `supersedes` are the unknown attempts that this one retried; `retries` is the number of retries that led to it.
-    - `superseded_by` are the attempts that make this one needless: direct or indirect retries that may exist, or
+    - `superseded_by` are the attempts that make this one redundant: direct or indirect retries that may exist, or
       earlier attempts that turned out to deliver its routes.
     - `other_addresses` are the addresses that conflicting renames give it; `former_addresses` are its earlier
       addresses.

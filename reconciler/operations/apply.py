@@ -55,7 +55,7 @@ def refuse_too_many(plan: Plan, most: int | None) -> None:
 
 
 def refuse_unpinned(project: Project, plan: Plan, *, plaintext: bool) -> None:
-    """Raise Refused, naming them, if service addresses or recipients are set only in `config/`."""
+    """Raise Refused if service addresses or recipients are set only in `config/`; the message names their variables."""
     missing = [
         f"{name.variable_prefix}{field.upper()}"
         for name, planned in plan.targets.items()

@@ -42,7 +42,7 @@ _SETTINGS = "--region, --environment, --state"
 class Choices(Struct, frozen=True):
     """The files to write. `state` is the place of the record, or "" for the proposed place; `config` is the directory.
 
-    `begins_here` is true if a person runs the command, who may begin the record.
+    `begins_here` is true if the command is run by a person, who may begin the record.
     """
 
     regions: tuple[str, ...] = REGIONS
@@ -184,9 +184,9 @@ def _workflow(directory: Path, environments: Sequence[str], state: str) -> dict[
 
 
 def _published() -> tuple[str, str]:
-    """Return the path of the reusable workflows and `@COMMIT`, of the repository that this program was installed from.
+    """Return the path and the `@COMMIT` of the reusable workflows in the repository that this program came from.
 
-    If the program was not installed from a repository, the paths are those of the user's own repository.
+    If the program was not installed from a repository, the path is in the user's own repository, without a commit.
     """
     from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415 - for a workflow alone
 

@@ -77,7 +77,7 @@ def _is_trusted(project: Project, notification: Captured) -> bool:
 
 
 def _learned(record: Record, facts: Iterable[Received], now: float) -> Iterator[Message]:
-    """Yield messages about attempts for which a notification at their own URL settles or may contradict the record."""
+    """Yield messages about attempts whose recorded state a notification at their own URL corrects, or puts in doubt."""
     by_url: dict[str, list[Received]] = {}
     for fact in facts:
         by_url.setdefault(normal_url(fact.url), []).append(fact)

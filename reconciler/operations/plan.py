@@ -169,8 +169,8 @@ def unshown(
     """Return the changes that no review has shown, each with the reason.
 
     `reviews` yields the plans that each review has shown. A change was shown if one of these plans has its digest and
-    no plan of that review has another change for its address. `contains` tells if the record contains a head: a plan
-    made from any other head has shown nothing.
+    no plan of that review has another change for its address. `contains` is true for a head that the record contains;
+    a plan made from any other head has shown nothing.
     """
     left = {change.digest: (change, "never shown") for change in plan.changes if change.action != Action.BLOCKED}
     remaining = iter(reviews)

@@ -70,7 +70,7 @@ class Project:
 
     @property
     def named_by(self) -> str:
-        """The setting that names the record's place in spite of `config/`, or "" if there is none."""
+        """Return the setting that names the record's place and overrides `config/`, or "" if there is none."""
         if self.flags.state == self.sources.get(variable := "RECONCILER_STATE"):
             return f"`{variable}` in {self.sources.source(variable)}" if self.flags.state else ""
         return "`--state`"
@@ -116,7 +116,7 @@ class Project:
         return sorted((self.data_directory / UNRECORDED).glob("*.jsonl"))
 
     def by(self) -> Mapping[str, str]:
-        """Return who runs the command: actor, run and commit in a step of Actions, else user and host."""
+        """Return who runs the command: actor, run and commit in a GitHub Actions step, otherwise user and host."""
         if os.environ.get("GITHUB_ACTIONS") == "true":
             return _run_of_actions()
         try:

@@ -140,7 +140,7 @@ class Listening:
 def detect_signature(captured: Iterable[Captured], secrets: Collection[bytes]) -> Verification:
     """Return the only scheme under which the secrets sign these notifications.
 
-    Notifications that no scheme matches are skipped. Raises Refused if not exactly one scheme matches.
+    Notifications that no scheme matches are skipped. Raises Refused unless exactly one scheme matches.
     """
     common: list[Verification] | None = None
     for notification in captured:

@@ -57,7 +57,7 @@ def save(directory: Path, record: str, place: str, facts: Sequence[AnyFact], rea
 
 
 def unrecovered(project: Project, reading: Reading) -> Mapping[str, Message]:
-    """Return, by attempt, which recovery file of this machine has facts about it that its record lacks."""
+    """Return, by attempt, a message that names a recovery file of this machine with facts that the record lacks."""
     messages: dict[str, Message] = {}
     files, record = project.recovery_files, reading.record
     known = _ids(reading.lines) if files else {}

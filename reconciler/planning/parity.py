@@ -1,4 +1,4 @@
-"""Compares what is desired and in force in two targets, and decides if one may follow the other.
+"""Compares what is desired and in force in two targets, and decides whether one may follow the other.
 
 Subscriptions are compared by name, codes and URL. The URL is compared as written, before substitution: two targets of
 one configuration differ in their `vars`, not in their intent.
@@ -42,8 +42,8 @@ def parity(  # noqa: PLR0913 - each is a question of its own
     """Compare two targets, or two patterns of targets pair by pair.
 
     With `gate`, the differences are the subscriptions that B desires and A does not have live; with `proven`, also
-    those that A was not observed delivering `soak` seconds before `now`. At a gate, a target of A without a counterpart
-    in B is not a difference. `accounts` are the hashes of client ids, as for a plan. Raises SelectionError.
+    those that A was not yet observed delivering `soak` seconds before `now`. At a gate, a target of A without a
+    counterpart in B is not a difference. `accounts` are the hashes of client ids, as for a plan. Raises SelectionError.
     """
     pairs, others = _pairs(a, b, desired.targets)
     observed_by = "" if not proven else _WHENEVER if soak is None else stamp(now - soak)
@@ -80,7 +80,7 @@ def _compare(desired: Desired, record: Record, a: TargetName, b: TargetName) -> 
 
 
 def _gate(desired: Desired, record: Record, a: TargetName, b: TargetName, observed_by: str) -> Parity:
-    """Return what B desires and A lacks; with `observed_by`, also what A had not been observed delivering then."""
+    """Return what B desires and A lacks; with `observed_by`, also what A had not been observed delivering by then."""
     here = {subscription.address.name: subscription for subscription in desired.by_target.get(a, ())}
     differences: list[Difference] = []
     unapplied: list[Address] = []
@@ -101,7 +101,7 @@ def _gate(desired: Desired, record: Record, a: TargetName, b: TargetName, observ
 
 
 def _unproven(record: Record, live: Sequence[Attempt], name: str, wanted: Side, observed_by: str) -> list[Difference]:
-    """Return the codes of a live subscription that were not observed by then, as one difference; empty if all were."""
+    """Return, as one difference, the desired codes not observed by the time `observed_by`; empty if all were."""
     first: dict[str, str] = {}
     for attempt in live:
         for code, (at, _) in record.received_by(attempt).items():

@@ -51,9 +51,9 @@ def plan(
 ) -> Plan:
     """Return the plan for the selection. Every gate before a create is evaluated here and nowhere else.
 
-    `now` is in epoch seconds. `accounts` has a hash of the client id for each target with a client id, `unrecovered` a
-    message for each attempt of which a recovery file knows more. Raises SelectionError for a pattern that matches
-    nothing and, unless `allow_empty`, Refused for a target without any desired subscription.
+    `now` is in epoch seconds. `accounts` has a hash of the client id for each target with a client id. `unrecovered`
+    has a message for each attempt about which a recovery file has more facts. Raises SelectionError for a pattern that
+    matches nothing and, unless `allow_empty`, Refused for a target without any desired subscription.
     """
     selected, lacks = _selected(desired, record, selection, allow_empty=allow_empty), unrecovered or {}
     differing, undeclared = _differing(desired, record)
@@ -94,8 +94,8 @@ def verdict_of_plan(plan: Plan, now: float, *, in_flight: Verdict = Verdict.UNRE
     """Return the verdict of a plan; UNRESOLVED takes precedence over CHANGES, and CHANGES over DONE.
 
     UNRESOLVED means that a create of a selected address has an unknown outcome or is overdue; a create that may be in
-    flight at `now` counts as `in_flight`. CHANGES means that there are changes, or that what is in force differs from
-    what is desired or, while a gate of the record is closed, may differ. An awaited removal is not a change.
+    flight at `now` counts as `in_flight`. CHANGES means that there are changes, that what is in force differs from what
+    is desired, or that it may differ because a gate of the record is closed. An awaited removal is not a change.
     """
     blocking = [attempt for change in plan.changes for attempt in change.blocking if attempt.blocks]
     unresolved = blocking + [attempt for attempt in plan.undeclared if attempt.blocks]
@@ -165,7 +165,8 @@ def _selected(desired: Desired, record: Record, selection: Selection, *, allow_e
     empty = {target.name for target in selected if not allow_empty and not desired.by_target.get(target.name)}
     attempts = record.attempts.values() if empty else ()
     live = Counter(attempt.address.target for attempt in attempts if attempt.status is Status.LIVE)
-    what, remove = "config/ defines no subscription for this target", Step("to have all removed, use --allow-empty")
+    what = "config/ defines no subscription for this target"
+    remove = Step("to have all of them removed, use --allow-empty")
     messages = [
         Message("nothing-desired", f"{what}; in force: {live[name]}", name, (remove,))
         for name in sorted(empty & live.keys())

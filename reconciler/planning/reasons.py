@@ -94,7 +94,7 @@ def cancel_removal(attempt: Attempt) -> Message:
 
 
 def sent_again_later(attempt: Attempt, after: float, now: float) -> Message:
-    """Return the message that an unknown create needs nobody: the next apply after the time `after` sends it again."""
+    """Return the message that an unknown create needs no action: the next apply after `after` sends it again."""
     known = "its call may be in flight" if attempt.in_flight(now) else "outcome unknown"
     what = f"{known}; nothing to do: the next apply after {stamp(after)} sends it again"
     return Message("sent-again-later", what, attempt.address, settling(attempt)[2:])
@@ -183,8 +183,8 @@ def other_service(target: Target, recorded: str) -> Message:
     what = f"the record binds this target to the service at {recorded}, but the settings name {target.base_url}"
     what = f"{what}; nothing is created there"
     if is_sandbox(recorded) != is_sandbox(target.base_url):
-        which = "" if is_sandbox(recorded) else "not "
-        other = step(f"this record does {which}belong to a sandbox: use another place, with --state")
+        belongs = "belongs" if is_sandbox(recorded) else "does not belong"
+        other = step(f"this record {belongs} to a sandbox: use another place, with --state")
         return Message("other-service", what, target.name, (other,))
     check = step(f"check `base_url` in config/ and {target.name.variable_prefix}BASE_URL")
     return Message("other-service", what, target.name, (check, _rebind(target, "service")))

@@ -127,9 +127,9 @@ def _is_replaced(attempt: Attempt, desired: Desired, record: Record) -> bool:
 
 
 def _doubtful(attempts: Iterable[Attempt], record: Record, since: str) -> Iterator[Attempt]:
-    """Yield the attempts with codes whose removal request was cancelled after `since` and that have not arrived since.
+    """Yield attempts with codes whose removal request was cancelled after `since` and that were not received later.
 
-    In their `cancelled`, they have only these codes.
+    `cancelled` of each attempt has only these codes.
     """
     for attempt in attempts:
         cancelled = {code: at for code, at in attempt.cancelled.items() if at >= since}
@@ -144,7 +144,7 @@ def verdict_of_status(status: ProjectStatus) -> Verdict:
 
 
 def removals(status: ProjectStatus) -> list[Removals]:
-    """Return the news for the operator of each target; targets without news are omitted."""
+    """Return what the operator of each target should know; targets with nothing to report are omitted."""
     restored = {
         attempt for change in status.plan.changes if change.action is Action.RESTORE for attempt in change.concerns
     }

@@ -115,7 +115,7 @@ def _unresolved(case: Case, blocking: Sequence[Attempt], why: Iterable[Message])
 
 
 def _settled(case: Case) -> list[Change]:
-    """Return the changes of an address without blocking unknown outcomes.
+    """Return the changes of an address that no unknown outcome blocks.
 
     They restore what they can, create what is missing, and remove attempts at old URLs.
     """

@@ -82,7 +82,7 @@ class Receiver:
         self._deliveries: OrderedDict[bytes, int] = OrderedDict()
 
     def remember(self, earlier: Iterable[Captured]) -> None:
-        """Count earlier captures: unverified ones by their size, all others as delivered."""
+        """Take earlier captures into account: an unverified one by its size, any other as a delivery."""
         for captured in earlier:
             if captured.verified is False:
                 self._unverified += len(line_of(captured))

@@ -2,6 +2,6 @@
 
 `facts` defines the kinds of entries. `chain` converts them to lines and back, and checks that each line follows the
 previous one. `fold` computes a `Record` from them. `gates` decides, from the record and from the heads remembered
-elsewhere, if the record is the current one. `notes` stores heads on this machine. `journal` combines all of these with
+elsewhere, whether the record is current. `notes` stores heads on this machine. `journal` combines all of these with
 a store: it reads, appends and remembers heads. Only `notes` and `journal` do I/O.
 """

@@ -371,7 +371,7 @@ def _status(
 
 
 def _rank(fact: Answered) -> tuple[int, str, str, str, int, str]:
-    """Return the sort key for the answers of one attempt: CREATED is final, and UNKNOWN adds nothing."""
+    """Return the sort key of an answer among those of one attempt; CREATED ranks highest, and UNKNOWN lowest."""
     text = fact.response or "", fact.detail or ""
     return _STRENGTH[fact.outcome], fact.at, *text, fact.status or 0, fact.date or ""
 

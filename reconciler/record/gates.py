@@ -56,7 +56,7 @@ class Standing(Struct, frozen=True):
 
     `missing` are the remembered heads that the record lacks, sorted; they include the head in the second place.
     `elsewhere` are the other places at which this machine saw some of them. `named_by` is the setting that names the
-    place in spite of `config/`, or "" if there is none.
+    place and overrides `config/`, or "" if there is none.
     """
 
     place: str
@@ -204,7 +204,7 @@ def _message(obstacle: Obstacle, record: Record, standing: Standing, expected: s
             what = "this file was not written on this machine: it was copied, cloned or restored"
             steps = (
                 step("for a record that several machines use, set a git branch or another shared place as `state:`"),
-                step("in a container, keep the data directory: XDG_DATA_HOME must last"),
+                step("in a container, keep the data directory: XDG_DATA_HOME must persist"),
                 step("if no other machine still uses this record, run", "reconciler", "state", "accept-loss"),
             )
         case Obstacle.HEADS_MISSING:
@@ -251,7 +251,7 @@ def removal_command(verb: str, attempt: Attempt, codes: Collection[str]) -> tupl
 
 
 def in_flight_until(loss: Loss) -> float:
-    """Return until when a call from before a loss may be in flight, or 0 if the loss is not an accepted one."""
+    """Return the time until which a call from before an accepted loss may be in flight, or 0 for any other loss."""
     return datetime.fromisoformat(loss.at).timestamp() + IN_FLIGHT_AFTER_LOSS if loss.cause == "accepted" else 0.0
 
 

@@ -154,7 +154,7 @@ def _unrecorded(wanted: _Wanted, statement: Import, record: Record) -> tuple[tup
 
 
 def _gone_from(wanted: _Wanted, record: Record) -> Attempt | None:
-    """Return the attempt that is recorded as gone and has this URL of its own, if the statement names no id."""
+    """Return the attempt that is recorded as gone and alone has this URL, if the statement names no id."""
     url = "" if wanted.attempt else normal_url(wanted.url)
     gone = (attempt for attempt in record.attempts.values() if attempt.own_url and attempt.status is Status.GONE)
     return next((attempt for attempt in gone if normal_url(attempt.url) == url), None)

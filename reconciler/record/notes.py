@@ -47,7 +47,7 @@ class Notes:
         return []
 
     def write(self, note: Note, replaces: Callable[[Note], bool] = lambda _: True) -> None:
-        """Remember a head durably. `replaces` decides if it may replace the existing note of its record and place.
+        """Remember a head durably, unless `replaces` is false for the existing note of its record and place.
 
         Another process may have noted a later head meanwhile. Raises StoreUnavailable if the note cannot be written;
         the caller must not rely on the head then.
@@ -61,7 +61,7 @@ class Notes:
                     replace_file(file, encode(note) + b"\n", 0o600)
         except (OSError, SettingsError) as problem:
             text = problem.strerror if isinstance(problem, OSError) else problem.messages[0].what
-            what = f"cannot write the note of the record's head: {text}"
+            what = f"cannot save the record's head on this machine: {text}"
             raise StoreUnavailable(Message("note-unwritable", what, str(self._directory))) from None
 
     def drop(self, note: Note) -> None:
@@ -79,4 +79,4 @@ class Notes:
 
 
 def _unreadable(where: str, problem: str) -> Message:
-    return Message("note-unreadable", f"cannot read the note of a record's head: {problem}", where)
+    return Message("note-unreadable", f"cannot read the remembered head of a record: {problem}", where)

@@ -139,7 +139,7 @@ class Case(Struct, frozen=True):
     `expected` is the id that `record:` names, `notes` are the notes that concern the record, and `second` is as in
     `Stored`. `continues` is true if the record is closed and goes on at a place that can be read. `signs` returns the
     codes received at the URL of an attempt since its create that no other attempt explains. `unrecovered` has a message
-    for each attempt of which a recovery file knows more. `new_id` draws an id.
+    for each attempt about which a recovery file has more facts. `new_id` draws an id.
     """
 
     standing: Standing

@@ -141,9 +141,9 @@ def _problem(result: Result, applied: Applied) -> Message:
 
 
 def unresolved_alerts(attempts: Iterable[Attempt], plan: Plan | None, label: str = "Error") -> tuple[Alert, ...]:
-    """Return that the outcomes of attempts are unknown, in the words of the plan, which knows what was received.
+    """Return alerts about unknown outcomes, in the words of the plan, which knows the notifications received.
 
-    For an attempt that the next apply sends again, this is only a note.
+    For an attempt that the next apply sends again, the alert is only a note.
     """
     messages = [_in_plan(attempt, plan) or unresolved(attempt, {}, 0.0) for attempt in attempts]
     notes = [message for message in messages if message.name == "sent-again-later"]

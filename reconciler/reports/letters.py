@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Purpose(StrEnum):
-    """The purpose of a letter: ask the operator to delete something, to keep it, or to say if it exists."""
+    """The purpose of a letter: ask the operator to delete something, to keep it, or to say whether it exists."""
 
     DELETE = "Send to the operator"
     KEEP = "Send to the operator if you asked to delete it"
@@ -31,7 +31,7 @@ def letter(attempts: Sequence[Attempt], purpose: Purpose, staying: Sequence[Atte
     """Return the lines of a letter about one or more attempts of one target.
 
     The letter asks the operator to delete the attempts (or the codes whose removal is requested), to keep attempts that
-    an earlier letter asked to delete, or to say if they exist. `staying` are attempts with the same URL that the
+    an earlier letter asked to delete, or to say whether they exist. `staying` are attempts with the same URL that the
     operator must not delete by mistake.
     """
     several = len(attempts) != 1

@@ -6,7 +6,7 @@ the token was issued; the prefix `lead-` makes them faults of leads.
 =================  ==============================================================================================
 reset-before       not processed: the connection is reset
 hang               not processed: no answer until the client disconnects, or for 300 s
-400 … 503          not processed: that status: 400, 401, 403, 404, 408, 409, 422, 429, 499, 500, 503
+400 … 503          not processed; the name is the status: 400, 401, 403, 404, 408, 409, 422, 429, 499, 500, 503
 401-once           401, and the token is revoked; its replacement is exempt from this fault; creates only
 429-retry-after    429 with Retry-After: 1 s; 429-forever: three years
 html-200           not processed: a 200 with an HTML page, like the login page of a captive portal
@@ -110,7 +110,7 @@ _KINDS = ("create", "token", "lead")
 
 
 class Fault(Struct, frozen=True):
-    """The fault of a request: if it is processed, and how its response is spoiled.
+    """The fault of a request: whether it is processed, and how its response is spoiled.
 
     `revokes` means that the request's token is revoked. `late` means that the subscription is created later.
     """
@@ -201,7 +201,10 @@ class FaultPlan:
         self._scripted[kind].extend([(name, target)] * count)
 
     def draw(self, kind: str, targets: Collection[str], *, spared: bool = False) -> Fault | None:
-        """Return the fault for the next request to one of `targets`, or None. `spared`: none that revokes a token."""
+        """Return the fault for the next request to one of `targets`, or None.
+
+        With `spared`, no fault drawn at random revokes a token.
+        """
         for scripted in self._scripted[kind]:
             if scripted[1] is None or scripted[1] in targets:
                 self._scripted[kind].remove(scripted)

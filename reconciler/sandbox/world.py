@@ -36,12 +36,12 @@ ATTEMPTS = 4  # the first attempt and 3 retries (service description, section 8)
 
 
 class World:
-    """The whole state of a sandbox. The condition `changed` holds its lock, and every event notifies it.
+    """The whole state of a sandbox. The lock of the condition `changed` guards it; every event notifies the condition.
 
     `append` stores events before they are applied. `clock` returns epoch seconds, and `entropy` returns the given
     number of random bytes. A create that meets the fault `late` happens `late_seconds` later. `requests` counts
-    requests by endpoint (`token`, `create`, `lead`) and by target or, for tokens, by identity provider. The lists only
-    grow.
+    requests by endpoint (`token`, `create`, `lead`) and by target or, for tokens, by identity provider. `created`,
+    `leads`, `attempted` and `failures` only grow.
     """
 
     def __init__(

@@ -119,8 +119,8 @@ class Service:
     def create_lead(self, body: bytes, may_send: Callable[[], bool] = always) -> LeadAnswer:
         """Create a lead (service description, section 4.3). The JSON document is sent once and unchanged.
 
-        `may_send` works as in `create_subscription`. Raises TokenError, or CallFailed, whose text says if the lead may
-        have been created.
+        `may_send` works as in `create_subscription`. Raises TokenError, or CallFailed, whose text says whether the
+        lead may have been created.
         """
         token = self.token("onboarding")
         answer = self._post("/onboarding/leads", token, body, may_send, accept="application/json")

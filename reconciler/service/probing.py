@@ -86,9 +86,8 @@ def _clock(origin: str, ahead: float) -> Finding:
     if abs(ahead) <= _TOLERATED:
         return Finding("clock", Health.OK, Message("clock-right", f"differs by less than {_TOLERATED} s", origin))
     what = f"the clock of this machine is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} the server's"
-    return Finding(
-        "clock", Health.FAILED, Message("clock-skewed", what, origin, (step("set the clock, and keep it set by NTP"),))
-    )
+    advice = step("set the clock, and synchronize it with NTP")
+    return Finding("clock", Health.FAILED, Message("clock-skewed", what, origin, (advice,)))
 
 
 def _ahead(date: str, asked: float, answered: float) -> float | None:

@@ -53,8 +53,8 @@ class _Encoded(NamedTuple):
 def redact(text: str, secrets: Collection[str]) -> str:
     """Return `text` without secrets, parts and encodings of secrets, and whatever looks like a token.
 
-    Case is ignored. The encodings are percent and JSON escapes, hex and base64. Parts of a secret that are shorter than
-    eight characters are left, and plain words that are shorter than sixteen.
+    Case is ignored. The encodings are percent and JSON escapes, hex and base64. A part of a secret stays if it is
+    shorter than eight characters, or if it is a plain word of fewer than sixteen.
     """
     hidden = bytearray(len(text))
     for start, end in (

@@ -96,7 +96,7 @@ class Tokens:
         return Purpose(self._target.auth_url, self._credentials.client_id, f"{self._target.audience_base}/{api}")
 
     def _request(self, purpose: Purpose) -> tuple[str, float]:
-        """Request a token and return it with its lifetime in seconds. No retry starts later than `timeout` seconds."""
+        """Request a token and return it with its lifetime in seconds. After `timeout` seconds, it is not retried."""
         started, answer = clock.steady(), self._ask(purpose)
         for pause in PAUSES:
             transient = answer.status is None or answer.status == 429 or answer.status >= 500
@@ -256,7 +256,7 @@ class TokenCache:
 
     @contextmanager
     def _alone(self, purpose: Purpose) -> Iterator[None]:
-        """Hold the lock of `purpose`, if possible, against threads and processes.
+        """Hold the lock of `purpose`, if possible, to exclude other threads and processes.
 
         Without the lock, two of them may request the same token.
         """

@@ -1,4 +1,4 @@
-"""Performs one HTTP exchange and reports if the request can have reached the server.
+"""Performs one HTTP exchange and reports whether the request can have reached the server.
 
 An exchange returns a `Reply` or a `Failure`; no exception of httpx leaves this module. Only this module imports httpx,
 so that a fork with the same API can replace it.
@@ -80,7 +80,7 @@ class Withheld(Exception):
 
 
 class Meaning(NamedTuple):
-    """The meaning of an exception: if the request may have been sent, and a description."""
+    """The meaning of an exception: whether the request may have been sent, and a description."""
 
     maybe_sent: bool
     words: str
@@ -275,7 +275,7 @@ class _Exchange:
             raise Withheld
 
     def _release(self, plain: bool) -> None:
-        """Check for the last time if the request may be sent.
+        """Check for the last time whether the request may be sent.
 
         From here on the outcome is unknown unless a status line arrives.
         """

@@ -31,7 +31,7 @@ _FORMS = Step(
     " or postgresql://HOST/DATABASE"
 )
 _NO_CREDENTIALS = Step(
-    "remove them, and use a git credential helper, the variables of the object store, or PGPASSWORD or a password file"
+    "remove them, and use a git credential helper, the variables of the object store, PGPASSWORD or a password file"
 )
 
 

@@ -47,7 +47,7 @@ def open_objects(place: str) -> ObjectStore:
     match = _PLACE.fullmatch(place)
     prefix = (match["prefix"] or "").removesuffix("/") if match else ""
     if match is None or not _PREFIX.fullmatch(prefix):
-        what = "not the name of a bucket and a prefix in it"
+        what = "expected a bucket name and a prefix"
         raise SettingsError(Message("place-no-bucket", what, "--state", (_FORM,)))
     scheme, bucket = match["scheme"].lower(), match["bucket"].lower()
     named = f"{scheme}://{bucket}{f'/{prefix}' if prefix else ''}"
@@ -223,7 +223,7 @@ class Held(Struct, frozen=True):
 
 
 class Conflict(Exception):
-    """The condition of a write was not met. An earlier try of the same write that succeeded looks the same."""
+    """The condition of a write was not met, perhaps because an earlier try of the same write succeeded."""
 
 
 class Bucket:

@@ -171,7 +171,7 @@ class PostgresStore:
     def _failure(self, what: str, state: str = "") -> StoreUnavailable:
         printable = "".join(letter if letter.isprintable() else " " for letter in what)
         text = f"{' '.join(printable.split())[:500]}{f' ({state})' if state else ''}"
-        step = _STEPS.get(state, Step("check the server, the network, and the user and the password"))
+        step = _STEPS.get(state, Step("check the server, the network, the user and the password"))
         return StoreUnavailable(Message("database-unavailable", text, self.place, (step,)))
 
     def _statement(self, text: str) -> sql.Composed:

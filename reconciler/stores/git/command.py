@@ -107,7 +107,10 @@ class Git:
 
 
 def clean(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return `environment` without prompts, credentials, references to other repositories and translated messages."""
+    """Return `environment` without this program's variables, tracing and references to other repositories.
+
+    Git then neither prompts nor translates its messages.
+    """
     kept = {name: value for name, value in environment.items() if not _MISLEADING.fullmatch(name)}
     return kept | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 
@@ -197,7 +200,7 @@ def remote_of(place: str, git: Git) -> Remote:
     """
     match = _PLACE.fullmatch(place)
     if match is None or (match["url"] is not None and not _URL.fullmatch(match["url"])):
-        raise _unusable("place-no-repository", "not the URL of a git repository and a branch of it")
+        raise _unusable("place-no-repository", "expected the URL of a git repository and a branch")
     branch = match["own"] or match["branch"] or ""
     ran = git.run("check-ref-format", "--branch", branch)
     # git would expand `@{-1}`, and would create refs/heads/refs/heads/x for refs/heads/x.
