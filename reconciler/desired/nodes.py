@@ -7,7 +7,7 @@ until memory is full.
 from __future__ import annotations
 
 import re
-from itertools import islice
+from itertools import repeat, starmap
 from typing import TYPE_CHECKING, Final, cast
 
 import yaml
@@ -73,8 +73,8 @@ class _TooDeep(Exception):
 def build(file: File, mistakes: Mistakes) -> Node | None:
     """Return the only document of a file, or None if it is empty or too damaged to continue."""
     try:
-        events = iter(Loader(file.data).get_event, None)
-        builder = _Builder(file.name, islice(events, EVENT_LIMIT).__next__, mistakes)
+        events = starmap(Loader(file.data).get_event, repeat((), EVENT_LIMIT))  # a call for each, up to the limit
+        builder = _Builder(file.name, events.__next__, mistakes)
         root = None
         builder.next()
         if type(event := builder.next()) is yaml.DocumentStartEvent:

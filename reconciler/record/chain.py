@@ -56,13 +56,7 @@ def parse(data: bytes, where: str) -> tuple[Line, ...]:
     end = data.rfind(b"\n") + 1
     if not end:
         raise RecordDamaged(_damage("the file has no complete line: not a record", f"{where}:1"))
-    lines = tuple(_checked(data, end, where))
-    if not isinstance(lines[0].fact, Begun) or lines[0].fact.origin:
-        raise RecordDamaged(_damage("line 1 is not the beginning of a record", f"{where}:1"))
-    for number, line in enumerate(lines[1:], 2):
-        if isinstance(line.fact, Begun) and not line.fact.origin:
-            raise RecordDamaged(_damage(f"line {number} begins another record", f"{where}:{number}"))
-    return lines
+    return tuple(_checked(data, end, where))
 
 
 def is_record(data: bytes) -> bool:
@@ -120,6 +114,9 @@ def _checked(data: bytes, end: int, where: str) -> Iterator[Line]:
             what = f"line {number} cannot be read: {problem} (written by a newer version?)"
             newer = Step("use the version of reconciler that wrote it")
             raise RecordDamaged(Message("record-unreadable", what, f"{where}:{number}", (newer,))) from None
+        if (isinstance(fact, Begun) and not fact.origin) is not (number == 1):
+            what = "begins another record" if number > 1 else "is not the beginning of a record"
+            raise RecordDamaged(_damage(f"line {number} {what}", f"{where}:{number}"))
         if fact.by == by:  # one object for equal values: consecutive lines are often from one person or run
             force_setattr(fact, "by", by)
         if fact.at == at:

@@ -66,7 +66,7 @@ class _Group(Struct, gc=False):
     confirmed: dict[str, RemovalConfirmed] = field(default_factory=dict)
     secrets: list[tuple[str, str]] = field(default_factory=list)
 
-    def take(self, lines: Sequence[Line]) -> None:  # noqa: C901 - one case for each kind of fact
+    def take(self, lines: Sequence[Line]) -> None:
         for line in lines:
             match line.fact:
                 case Answered() as fact:
@@ -83,18 +83,21 @@ class _Group(Struct, gc=False):
                     self.confirmed[line.id] = fact
                 case SecretSet() as fact:
                     self.secrets.append((fact.at, fact.secret))
-        for line in lines[1:]:
-            self.first = min(self.first, line.fact, key=_earliest)
-            self.at = max(self.at, line.fact.at)
-        if len(self.answers) > 1:
+        if len(lines) > 1:
+            self.first = min((line.fact for line in lines), key=_earliest)
+            self.at = max(line.fact.at for line in lines)
             self.answers.sort(key=_rank)
 
 
 class _Parts(Struct):
-    """The facts of a record by kind and in order. Facts about an attempt are grouped by attempt, with their lines."""
+    """The facts of a record by kind and in order. Facts about an attempt are grouped by attempt, with their lines.
+
+    `whats` has the create call of each attempt of which a fact has it; the intent's takes precedence.
+    """
 
     record: str = ""
     groups: dict[str, list[Line]] = field(default_factory=dict)
+    whats: dict[str, What] = field(default_factory=dict)
     losses: dict[str, LossOpened] = field(default_factory=dict)
     completions: list[Completed] = field(default_factory=list)
     rebounds: list[Rebound] = field(default_factory=list)
@@ -139,7 +142,7 @@ class _Parts(Struct):
 def fold(lines: Sequence[Line]) -> Record:
     """Return the record that these lines describe. The first line begins the record, as `chain.parse` has checked."""
     parts = _Parts()
-    groups, contained = parts.groups, parts.contained
+    groups, whats, contained = parts.groups, parts.whats, parts.contained
     for line in lines:
         fact = line.fact
         contained.add(line.hash)
@@ -147,11 +150,13 @@ def fold(lines: Sequence[Line]) -> Record:
             contained.add(fact.origin)
         if not isinstance(fact, OfAttempt):
             parts.add(fact, line.id)
-        elif (group := groups.get(fact.attempt)) is None:
+            continue
+        if (group := groups.get(fact.attempt)) is None:
             groups[fact.attempt] = [line]
         else:
             group.append(line)
-    whats = {attempt: what for attempt, group in groups.items() if (what := _call_of(group))}
+        if isinstance(fact, Intended) or (fact.attempt not in whats and isinstance(fact, (Answered, Exists))):
+            whats[fact.attempt] = fact.what
     base_urls, accounts, services = bindings(whats.values(), parts.rebounds)
     return Record(
         id=parts.record,
@@ -168,18 +173,6 @@ def fold(lines: Sequence[Line]) -> Record:
         missed=frozenset(parts.missed),
         closed_for=parts.closed.loss if parts.closed else "",
     )
-
-
-def _call_of(group: Iterable[Line]) -> What | None:
-    """Return the create call of an attempt, or None if no fact has it."""
-    what = None
-    for line in group:
-        match line.fact:
-            case Intended() as fact:
-                what = fact.what
-            case Answered() | Exists() as fact:
-                what = what or fact.what
-    return what
 
 
 def _renames(facts: Mapping[str, Renamed]) -> dict[str, list[tuple[bool, str, str]]]:
@@ -275,7 +268,8 @@ def _decide(
         more["received"] = max(heard.values())
     if group.exists:
         more["exists"] = _said(group.exists)
-        more["beside"] = tuple(sorted({other for fact in group.exists for other in fact.beside}))
+        if beside := {other for fact in group.exists for other in fact.beside}:
+            more["beside"] = tuple(sorted(beside))
     if group.absent:
         more["absent"] = _said(group.absent)
     if what.supersedes:
