@@ -31,7 +31,7 @@ class _Valued(Protocol[_Value]):
 
 def content(node: Node, kind: type[_Valued[_Value]], name: str, mistakes: Mistakes) -> _Value | None:
     """Return the content of a node of this kind; for a scalar, the text as written, even for `no` and `0123`."""
-    if isinstance(node, kind) and (kind is not Scalar or not is_empty(node)):
+    if isinstance(node, kind) and not is_empty(node):
         return node.value
     expected, remedy = _KINDS[kind]
     if is_empty(node):

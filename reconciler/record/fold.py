@@ -268,8 +268,7 @@ def _decide(
         more["received"] = max(heard.values())
     if group.exists:
         more["exists"] = _said(group.exists)
-        if beside := {other for fact in group.exists for other in fact.beside}:
-            more["beside"] = tuple(sorted(beside))
+        more["beside"] = tuple(sorted({other for fact in group.exists for other in fact.beside}))
     if group.absent:
         more["absent"] = _said(group.absent)
     if what.supersedes:
