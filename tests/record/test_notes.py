@@ -99,3 +99,16 @@ def test_a_note_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable) as problem:
         Notes(tmp_path / "file" / "heads").write(FIRST)
     assert problem.value.messages[0].name == "note-unwritable"
+
+
+def test_a_note_that_cannot_be_dropped_is_an_error(tmp_path: Path) -> None:
+    """It is the error of a note that cannot be written, which every caller expects."""
+    notes = Notes(tmp_path / "heads")
+    notes.write(FIRST)
+    (file,) = (tmp_path / "heads").glob("*.json")
+    file.unlink()
+    file.mkdir()
+
+    with pytest.raises(StoreUnavailable) as problem:
+        notes.drop(FIRST)
+    assert problem.value.messages[0].name == "note-unwritable"
