@@ -17,7 +17,7 @@ from reconciler.record.statements import Draft
 
 if TYPE_CHECKING:
     from reconciler.model.record import Attempt, Record
-    from reconciler.record.statements import Case, Import
+    from reconciler.record.statements import Import, StatementContext
 
 _ID = re.compile(r"[0-9a-f]{32}")
 
@@ -36,35 +36,35 @@ class _Wanted(Struct, frozen=True):
     attempt: str = ""
 
 
-def import_(statement: Import, case: Case, record: Record) -> Draft:
+def import_(statement: Import, context: StatementContext, record: Record) -> Draft:
     """Return facts for the subscriptions not yet recorded, and messages about those that cannot be imported.
 
     Raises Refused if none can be imported. An import with an id is about that attempt only, which must be new.
     """
     facts, notices = [], []
-    selected = _wanted(statement, case, record)
+    selected = _wanted(statement, context, record)
     for wanted in selected:
         codes, message = _unrecorded(wanted, statement, record)
         if message is not None:
             notices.append(message)
         if codes:
-            attempt = wanted.attempt or case.new_id()
+            attempt = wanted.attempt or context.new_id()
             template = wanted.template if has_attempt(wanted.template) else ""
             what = What(
                 address=str(wanted.address), codes=codes, url=wanted.url, base_url=wanted.base_url, template=template
             )
             beside = in_force_with(what, record) if wanted.attempt else ()
-            facts.append(Exists(at=case.at, attempt=attempt, what=what, beside=beside))
+            facts.append(Exists(at=context.at, attempt=attempt, what=what, beside=beside))
     if notices and not facts:
         raise Refused(*notices)
     if not facts and ADDRESS.fullmatch(statement.where):
-        notices += (_if_another_exists(row, statement, case, record) for row in selected if not row.attempt)
+        notices += (_if_another_exists(row, statement, context, record) for row in selected if not row.attempt)
     return Draft(tuple(facts), tuple(notices), weakens=len(facts) > 1)
 
 
-def _wanted(statement: Import, case: Case, record: Record) -> list[_Wanted]:
+def _wanted(statement: Import, context: StatementContext, record: Record) -> list[_Wanted]:
     """Return the subscriptions that a statement selects. Raises SelectionError and Refused."""
-    where, subscriptions = statement.where, case.desired.subscriptions
+    where, subscriptions = statement.where, context.desired.subscriptions
     if not is_pattern(where):
         raise SelectionError(Message("bad-address", "expected region/environment/name, or a pattern", where))
     if statement.attempt or statement.url or statement.codes:
@@ -90,19 +90,24 @@ def _wanted(statement: Import, case: Case, record: Record) -> list[_Wanted]:
                 Message("not-desired", what, where, (step("if it exists, give its URL and event codes", *words),))
             )
         pairs = [(wish.address, statement.codes or wish.codes, wish.template) for wish in matching]
-    return [_located(statement, case, record, *pair) for pair in pairs]
+    return [_located(statement, context, record, *pair) for pair in pairs]
 
 
 def _located(
-    statement: Import, case: Case, record: Record, address: Address, codes: tuple[str, ...], template: str
+    statement: Import,
+    context: StatementContext,
+    record: Record,
+    address: Address,
+    codes: tuple[str, ...],
+    template: str,
 ) -> _Wanted:
     """Return the subscription to record, with its service and id. Raises Refused if the service is a different one.
 
     If the URL holds an id in place of `{attempt}`, that id is used, even if `config/` no longer has the URL.
     """
     bound = record.base_urls.get(address.target, ())
-    is_only_bound = bound and address.target not in case.desired.targets
-    base_url = bound[0] if is_only_bound else case.desired.target(address.target, address).base_url
+    is_only_bound = bound and address.target not in context.desired.targets
+    base_url = bound[0] if is_only_bound else context.desired.target(address.target, address).base_url
     if bound and record.service_of(base_url) not in {record.service_of(url) for url in bound}:
         same = step("if both are the same service, run", "reconciler", "state", "rebind", "-t", address.target)
         what = f"recorded at {', '.join(bound)}, but the settings name {base_url}"
@@ -177,10 +182,10 @@ def _holders(wanted: _Wanted, record: Record) -> dict[str, Attempt]:
     }
 
 
-def _if_another_exists(wanted: _Wanted, statement: Import, case: Case, record: Record) -> Message:
+def _if_another_exists(wanted: _Wanted, statement: Import, context: StatementContext, record: Record) -> Message:
     """Return the message about how to record another subscription, or an attempt recorded as removed."""
     codes = [word for code in statement.codes for word in ("--code", code)]
-    new_id = "ID" if has_attempt(wanted.template) else case.new_id()
+    new_id = "ID" if has_attempt(wanted.template) else context.new_id()
     url = ("--url", statement.url) if statement.url else ()
     words = ("reconciler", "state", "import", wanted.address, *url, "--attempt", new_id, *codes)
     removed = (
