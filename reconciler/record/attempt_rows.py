@@ -50,9 +50,10 @@ def selected(record: Record, where: str, attempts: Sequence[str]) -> list[Attemp
     return [attempt for attempt in there if attempt.id in attempts or not attempts]
 
 
-def resolve_step(attempt: Attempt, text: str, outcome: str) -> Step:
+def resolve_step(attempt: Attempt, text: str, outcome: str, *, force: bool = False) -> Step:
     """Return the step that settles the outcome of an attempt; its command names the attempt."""
-    return step(text, "reconciler", "state", "resolve", attempt.address, outcome, "--attempt", attempt.id)
+    words = ("reconciler", "state", "resolve", attempt.address, outcome, "--attempt", attempt.id)
+    return step(text, *words, *(("--force",) if force else ()))
 
 
 def secret_step(attempt: Attempt) -> Step:
@@ -122,9 +123,9 @@ def in_force_with(call: What, record: Record) -> tuple[str, ...]:
 
 
 def _recorded_as_removed(attempt: Attempt) -> Message:
-    exists = resolve_step(attempt, "if it exists all the same, run", "--created")
+    exists = resolve_step(attempt, "if it exists all the same, run", "--created", force=True)
     what = f"attempt {attempt.id} was created, and is recorded as removed"
-    return Message("recorded-as-removed", what, attempt.address, (step(exists.text, *exists.command, "--force"),))
+    return Message("recorded-as-removed", what, attempt.address, (exists,))
 
 
 def _contradicted(statement: Resolve, attempt: Attempt, context: StatementContext) -> Message | None:
@@ -139,8 +140,7 @@ def _contradicted(statement: Resolve, attempt: Attempt, context: StatementContex
         known = "created" if _exists(attempt) else "not created"
         way = step("if the operator removed it, run", *removal_command("confirm", attempt, attempt.codes))
         if statement.created:
-            way = resolve_step(attempt, "if it exists nevertheless, run", flag)
-            way = step(way.text, *way.command, "--force")
+            way = resolve_step(attempt, "if it exists nevertheless, run", flag, force=True)
         what = f"attempt {attempt.id} is already recorded as {known}"
         return Message("resolve-contradicted", what, attempt.address, (way,))
     if not statement.created and attempt.id in context.unrecovered:
@@ -154,8 +154,10 @@ def _contradicted(statement: Resolve, attempt: Attempt, context: StatementContex
     signs = () if statement.created or statement.force else context.signs(attempt)
     if not signs:
         return None
-    anyway = resolve_step(attempt, "only if the operator says that it does not exist, run", flag)
-    steps = (resolve_step(attempt, "if it exists, run", "--created"), step(anyway.text, *anyway.command, "--force"))
+    steps = (
+        resolve_step(attempt, "if it exists, run", "--created"),
+        resolve_step(attempt, "only if the operator says that it does not exist, run", flag, force=True),
+    )
     what = f"notifications of {', '.join(signs)} have arrived at its URL since: it probably exists"
     return Message("resolve-against-signs", what, attempt.address, steps)
 
