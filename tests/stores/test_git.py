@@ -10,13 +10,15 @@ from support.git_world import SOMEBODY, GitWorld, snapshot
 from support.records import add, begin, begun, linked, named, names_of, sample
 
 from reconciler.errors import HeadMoved, ReconcilerError, SettingsError, StoreUnavailable
-from reconciler.stores.git import branch, command
+from reconciler.record.store import head_moved
+from reconciler.stores.git import branch, cache, command
 from reconciler.stores.git.command import advice, reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from reconciler.record.store import Store
+    from reconciler.stores.git.cache import BranchUpdate
 
 HEAD = "state-head"
 
@@ -261,11 +263,10 @@ def test_another_run_went_on(plain_world: GitWorld) -> None:
     push = store._cache.push  # type: ignore[attr-defined]
     pushed: list[str] = []
 
-    def push_slowly(*updates: tuple[str, str, str], dry: bool = False) -> str:
-        moved: str = push(*updates, dry=dry)
+    def push_slowly(*updates: BranchUpdate, dry: bool = False) -> None:
+        push(*updates, dry=dry)
         if len(updates) == 1 and not pushed:
             pushed.append(add(other, "theirs"))
-        return moved
 
     store._cache.push = push_slowly  # type: ignore[attr-defined]
     add(store, "ours")
@@ -280,12 +281,11 @@ def test_second_push_comes_too_late(plain_world: GitWorld) -> None:
     push = store._cache.push  # type: ignore[attr-defined]
     refused: list[str] = []
 
-    def push_once_in_vain(*updates: tuple[str, str, str], dry: bool = False) -> str:
-        if updates[0][0] == HEAD and not refused:
+    def push_once_in_vain(*updates: BranchUpdate, dry: bool = False) -> None:
+        if updates[0].branch == HEAD and not refused:
             refused.append(HEAD)
-            return "stale info"
-        moved: str = push(*updates, dry=dry)
-        return moved
+            raise head_moved(HEAD)
+        push(*updates, dry=dry)
 
     store._cache.push = push_once_in_vain  # type: ignore[attr-defined]
     head = add(store, "x")
@@ -358,7 +358,7 @@ def test_git_hangs(git_world: GitWorld, wrap: Callable[[str], None], monkeypatch
     """A git command that does not end is ended, with what it started."""
     wrap('[ "$1" != ls-remote ] || sleep 60; exec "$GIT" "$@"')
     store = git_world.open()
-    monkeypatch.setattr(command, "PATIENCE", 0.1)
+    monkeypatch.setattr(command, "_TIME_LIMIT", 0.1)
     with pytest.raises(StoreUnavailable) as raised:
         store.read()
     assert name_of(raised) == "git-timed-out"
@@ -388,7 +388,7 @@ def test_damaged_cache(git_world: GitWorld, store: Store) -> None:
 def test_cache_locked(git_world: GitWorld, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A fetch waits for another one of this machine, and not forever."""
     add(git_world.open(machine="b"), "x")
-    monkeypatch.setattr(branch, "_PATIENCE", 0.05)
+    monkeypatch.setattr(cache, "_LOCK_TIMEOUT", 0.05)
     (copy,) = (git_world.root / "cache" / "git").glob("*.git")
     with copy.with_suffix(".lock").open("w") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
