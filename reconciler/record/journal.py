@@ -100,7 +100,7 @@ class Journal:
         notes = self.notes.all()
         data, new = chain.link(reading.record.head, len(reading.lines), facts)
         second = new[-1].hash if reading.standing.first_gate_open else None
-        self.store.append(reading.record.head, len(reading.lines) + 1, data, note, second=second)
+        self.store.append(reading.record.head, data, note, second=second)
         lines = reading.lines + new
         after = self._judged(fold(lines), lines, second, notes)
         self._note(after, notes)
@@ -113,7 +113,7 @@ class Journal:
         """
         head, former_lines = (reading.record.head, reading.lines) if reading else (None, ())
         data, new = chain.link(head, len(former_lines), facts)
-        self.store.append(head, len(former_lines) + 1, data, note, second=new[-1].hash)
+        self.store.append(head, data, note, second=new[-1].hash)
         lines = former_lines + new
         record = fold(lines)
         self.notes.write(self._note_of(record, record.entries, record.head))
@@ -133,7 +133,7 @@ class Journal:
         data, lines = new
         last = lines[-1].hash
         advances = reading.standing.first_gate_open
-        self.store.append(head, seq, data, note, second=last if advances else None)
+        self.store.append(head, data, note, second=last if advances else None)
         if advances:
             entries = seq + len(lines) - 1
             note_of_last = self._note_of(reading.record, entries, last)
@@ -147,8 +147,7 @@ class Journal:
     def catch_up(self, reading: Reading) -> None:
         """Update the second place to the head that was read if an interrupted append left it behind."""
         if reading.standing.first_gate_open and reading.second not in (None, reading.record.head):
-            head = reading.record.head
-            self.store.append(head, len(reading.lines) + 1, b"", "", second=head)
+            self.store.append(reading.record.head, b"", "", second=reading.record.head)
 
     def _judged(
         self, record: Record, lines: tuple[Line, ...], second: str | None, notes: Sequence[Note], torn: int = 0

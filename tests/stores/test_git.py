@@ -86,7 +86,7 @@ def test_a_server_that_moves_one_branch_at_a_time(git_world: GitWorld, store: St
     git_world.git("config", "receive.advertiseAtomic", "false", at=git_world.origin)
     head = add(store, "x")
     assert head == store.read().second
-    store.append(head, 4, linked(head, 3, [named("y")])[0], "y")
+    store.append(head, linked(head, 3, [named("y")])[0], "y")
     assert (["", "line 2", "x", "y"], head) == (names_of(store), store.read().second)
 
 
@@ -158,10 +158,10 @@ def test_branch_set_back_to_the_head_of_a_run(git_world: GitWorld, store: Store)
     head = add(store, "x")
     git_world.move("state", old)
     with pytest.raises(HeadMoved):
-        run.append(known, 3, b"y\n", "y", second="f" * 64)
+        run.append(known, b"y\n", "y", second="f" * 64)
     assert store.read().second == head
     named = f"{head}\n".encode()
-    run.append(known, 3, named, "name it", second="f" * 64)
+    run.append(known, named, "name it", second="f" * 64)
     assert run.read().second == "f" * 64
 
 
@@ -169,7 +169,7 @@ def test_branch_begun_anew(git_world: GitWorld, store: Store) -> None:
     """A branch that was deleted and begun anew does not contain the head of the second branch either."""
     git_world.move("state")
     anew = linked(None, 0, [begun("c" * 32)])[0]
-    store.append(None, 1, anew, "begin")
+    store.append(None, anew, "begin")
     stored = git_world.open(machine="b").read()
     assert (stored.data, stored.second) == (anew, sample()[1][-1])
 
@@ -180,7 +180,7 @@ def test_branch_deleted(git_world: GitWorld, store: Store) -> None:
     stored = store.read()
     assert (stored.data, stored.second) == (None, sample()[1][-1])
     with pytest.raises(HeadMoved):
-        store.append(sample()[1][-1], 3, b"x\n", "x")
+        store.append(sample()[1][-1], b"x\n", "x")
 
 
 def test_second_branch_deleted(git_world: GitWorld, store: Store) -> None:
@@ -188,9 +188,9 @@ def test_second_branch_deleted(git_world: GitWorld, store: Store) -> None:
     git_world.move(HEAD)
     assert store.read().second == ""
     head = sample()[1][-1]
-    store.append(head, 3, b"", "")
+    store.append(head, b"", "")
     assert store.read().second == ""
-    store.append(head, 3, b"", "", second=head)
+    store.append(head, b"", "", second=head)
     assert store.read().second == head
 
 
@@ -252,7 +252,7 @@ def test_record_push_refused(plain_world: GitWorld) -> None:
     head = add(store, "x")
     lines, made = linked(old, 2, [begun("d" * 32)])
     with pytest.raises(HeadMoved):
-        late.append(old, 3, lines, "late", second=made[-1].hash)
+        late.append(old, lines, "late", second=made[-1].hash)
     assert store.read().second == head
 
 

@@ -101,7 +101,7 @@ class GitStore:
         self._seen = seen
         return Stored(seen.data, seen.second)
 
-    def append(self, head: str | None, seq: int, lines: bytes, note: str, *, second: str | None = None) -> None:  # noqa: ARG002
+    def append(self, head: str | None, lines: bytes, note: str, *, second: str | None = None) -> None:
         """Push a commit with the lines and the subject `note`, and a commit with the second head.
 
         Without `lines`, only the head branch is moved.
