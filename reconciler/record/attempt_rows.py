@@ -16,7 +16,7 @@ from reconciler.model.record import Status
 from reconciler.model.url import normal_url
 from reconciler.record import facts as fact
 from reconciler.record.facts import Exists, What
-from reconciler.record.gates import removal_command, settling
+from reconciler.record.gates import removal_command, resolve_step, settling
 from reconciler.record.statements import CancelRemoval, ConfirmRemoval, Draft, RequestRemoval
 from reconciler.values import later, stamp
 
@@ -48,12 +48,6 @@ def selected(record: Record, where: str, attempts: Sequence[str]) -> list[Attemp
         show = step("to list its attempts, run", "reconciler", "state", "show", where)
         raise Refused(Message("attempt-unknown", f"no attempt {', '.join(unknown)} there", where, (show,)))
     return [attempt for attempt in there if attempt.id in attempts or not attempts]
-
-
-def resolve_step(attempt: Attempt, text: str, outcome: str, *, force: bool = False) -> Step:
-    """Return the step that settles the outcome of an attempt; its command names the attempt."""
-    words = ("reconciler", "state", "resolve", attempt.address, outcome, "--attempt", attempt.id)
-    return step(text, *words, *(("--force",) if force else ()))
 
 
 def secret_step(attempt: Attempt) -> Step:

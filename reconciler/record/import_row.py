@@ -11,8 +11,9 @@ from reconciler.errors import Message, Refused, SelectionError, step
 from reconciler.model.address import ADDRESS, Address, Selection, is_pattern, suggestion
 from reconciler.model.record import Status
 from reconciler.model.url import ATTEMPT, filled, has_attempt, normal_url
-from reconciler.record.attempt_rows import in_force_with, resolve_step
+from reconciler.record.attempt_rows import in_force_with
 from reconciler.record.facts import Exists, What
+from reconciler.record.gates import resolve_step
 from reconciler.record.statements import Draft
 
 if TYPE_CHECKING:

@@ -68,7 +68,7 @@ class Journal:
 
     def remembered(self, record: str = "") -> tuple[Note, ...]:
         """Return this machine's notes that concern the place, its services, or the record with this id."""
-        return concerning(self.notes.all(), record, self._services, self.place)
+        return concerning(self.notes.read_all(), record, self._services, self.place)
 
     def read(self) -> Reading:
         """Read the record and note its head. Raises RecordMissing, RecordDamaged and StoreUnavailable."""
@@ -79,7 +79,9 @@ class Journal:
 
     def look(self) -> Reading | None:
         """Read the record like `read`, but return None if there certainly is no record."""
-        notes = self.notes.all()  # read before the record: another process may append and note a later head meanwhile
+        notes = (
+            self.notes.read_all()
+        )  # read before the record: another process may append and note a later head meanwhile
         stored = self.store.read()
         if stored.data is None:
             return None
@@ -97,7 +99,7 @@ class Journal:
         is open.
         """
         refuse_closed(reading.record, self.place, self.named_by)
-        notes = self.notes.all()
+        notes = self.notes.read_all()
         data, new = chain.link(reading.record.head, len(reading.lines), facts)
         second = new[-1].hash if reading.standing.first_gate_open else None
         self.store.append(reading.record.head, data, note, second=second)
@@ -120,7 +122,7 @@ class Journal:
         for former in self.remembered(record.id):
             if former.place == self.place and former.record != record.id and record.contains(former.head):
                 self.notes.drop(former)
-        return self._judged(record, lines, record.head, self.notes.all())
+        return self._judged(record, lines, record.head, self.notes.read_all())
 
     def extend(self, reading: Reading, head: str, seq: int, new: tuple[bytes, tuple[Line, ...]], note: str) -> None:
         """Append lines that an apply has linked itself (`chain.link`), after the lines of `reading` and its own.

@@ -31,7 +31,7 @@ class Notes:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def all(self) -> list[Note]:
+    def read_all(self) -> list[Note]:
         """Return every note of this machine. Raises SettingsError for a note that cannot be read."""
         for tries_left in reversed(range(_TRIES)):
             try:

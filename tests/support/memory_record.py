@@ -105,7 +105,7 @@ class MemoryNotes(Notes):
         self.kept: dict[tuple[str, str], Note] = {}
         self.problem: Exception | None = None
 
-    def all(self) -> list[Note]:
+    def read_all(self) -> list[Note]:
         return list(self.kept.values())
 
     def write(self, note: Note, replaces: Callable[[Note], bool] = lambda _: True) -> None:

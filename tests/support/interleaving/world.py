@@ -171,7 +171,7 @@ class PortNotes(MemoryNotes):
         super().__init__()
         self._actor = actor
 
-    def all(self) -> list[Note]:
+    def read_all(self) -> list[Note]:
         notes: list[Note] = self._actor.at_once(lambda world: list(self._of(world).values()))
         return notes
 
