@@ -142,9 +142,8 @@ def _contradicted(statement: Resolve, attempt: Attempt, context: StatementContex
     if not attempt.settled(context.now):
         after = stamp(attempt.settled_by)
         what = f"the call of attempt {attempt.id} may be in flight until {after}"
-        return Message(
-            "resolve-too-early", what, attempt.address, (resolve_step(attempt, f"after {after}, run", flag),)
-        )
+        way = resolve_step(attempt, f"after {after}, run", flag)
+        return Message("resolve-too-early", what, attempt.address, (way,))
     signs = () if statement.created or statement.force else context.signs(attempt)
     if not signs:
         return None
@@ -281,16 +280,13 @@ def _refuse_other_service(statement: Move, attempts: list[Attempt], context: Sta
     source, to = (text.rpartition("/")[0] for text in (statement.source, statement.to))
     if source == to:
         return
-    bound = record.base_urls.get(to, ())
-    declared = (
-        [] if bound and to not in context.desired.targets else [context.desired.target(to, statement.to).base_url]
-    )
+    bound, desired = record.base_urls.get(to, ()), context.desired
+    declared = [] if bound and to not in desired.targets else [desired.target(to, statement.to).base_url]
     services = {record.service_of(url) for url in (*declared, *bound)}
     if services != {record.service_of(attempt.base_url) for attempt in attempts}:
         what = f"this subscription exists at another service than that of {to}"
-        way = step(
-            "create it there, then request its removal here", "reconciler", "removal", "request", statement.source
-        )
+        words = ("reconciler", "removal", "request", statement.source)
+        way = step("create it there, then request its removal here", *words)
         raise Refused(Message("other-service", what, statement.source, (way,)))
 
 

@@ -199,6 +199,5 @@ class GitStore:
             with suppress(HeadMoved):  # the next look finds out
                 self._cache.push(BranchUpdate(self._head_branch, old, self._commit_head(old, second)))
         what = "the remote acknowledged a push, but does not show it"
-        raise self._git.failure(
-            "git-push-not-seen", what, Step("check that fetch and push use the same repository"), CONNECTION
-        )
+        step = Step("check that fetch and push use the same repository")
+        raise self._git.failure("git-push-not-seen", what, step, CONNECTION)
