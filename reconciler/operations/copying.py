@@ -145,9 +145,8 @@ class Copy:
         if taken.at_to:
             self._to.accept(there, taken.facts, "copy")
             return
-        head, seq = source.record.head, len(source.lines) + 1
-        data, lines = chain.link(head, len(source.lines), taken.facts)
-        self._from.store.append(head, seq, data, "copy", second=lines[-1].hash)
+        data, lines = chain.link(source.record.head, len(source.lines), taken.facts)
+        self._from.store.append(source.record.head, data, "copy", second=lines[-1].hash)
 
     def _begin(self, source: Reading, there: Reading | None, former: Loss | None) -> Step:
         """Return the first step. `former` is the loss of an attempt that was interrupted before its head was noted."""

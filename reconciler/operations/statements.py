@@ -15,7 +15,7 @@ from reconciler.record import chain
 from reconciler.record.facts import Begun
 from reconciler.record.gates import Standing
 from reconciler.record.statement_rows import propose
-from reconciler.record.statements import AcceptLoss, Begin, Case, Import
+from reconciler.record.statements import AcceptLoss, Begin, Import, StatementContext
 
 if TYPE_CHECKING:
     from reconciler.model.record import Record
@@ -42,7 +42,7 @@ def prepare(project: Project, statement: Statement) -> Proposal:
     """Read the record and return what a statement would append. Raises ReconcilerError."""
     if isinstance(statement, Import):
         _refuse_bad_values(statement)
-    return propose(statement, _case(project, statement, _read(project.journal, statement)))
+    return propose(statement, _context(project, statement, _read(project.journal, statement)))
 
 
 def _refuse_bad_values(statement: Import) -> None:
@@ -76,7 +76,7 @@ def append(project: Project, statement: Statement, proposal: Proposal) -> Outcom
         journal.store.prepare()
     for _ in range(CONFLICTS):
         reading = _read(journal, statement)
-        again = propose(statement, _case(project, statement, reading), proposal.ids)
+        again = propose(statement, _context(project, statement, reading), proposal.ids)
         if not again.facts:
             record = reading.record if reading else None
             return Outcome((), record.id if record else "", record.head if record else "", again.shown)
@@ -127,10 +127,10 @@ def _read(journal: Journal, statement: Statement) -> Reading | None:
     return journal.look() if isinstance(statement, Begin | AcceptLoss) else journal.read()
 
 
-def _case(project: Project, statement: Statement, reading: Reading | None) -> Case:
+def _context(project: Project, statement: Statement, reading: Reading | None) -> StatementContext:
     journal = project.journal
     record = reading.record if reading else None
-    return Case(
+    return StatementContext(
         standing=reading.standing if reading else Standing(journal.place, named_by=journal.named_by),
         desired=project.desired,
         now=project.now(),

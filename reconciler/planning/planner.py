@@ -4,7 +4,7 @@
    everything in force on its service (`routes`).
 2. Closed gates of the record or of the target block changes (`blocking`).
 3. Removals wait for the creates that take over their codes, and the selection is applied (`order`).
-4. Deliveries that are not desired are listed (`excess`), and every change gets its digest.
+4. Deliveries that are not desired are listed (`duplicates`), and every change gets its digest.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from reconciler.model.address import Address, suggestion
 from reconciler.model.plan import Change, Plan, Request, Surplus, TargetPlan, Verdict
 from reconciler.model.record import Attempt, Status
 from reconciler.planning.blocking import blocked, foreign, without_commands
-from reconciler.planning.excess import duplicates_by_target, excess, surplus_of
+from reconciler.planning.duplicates import duplicates_by_target, find_duplicates, surplus_of
 from reconciler.planning.order import ordered
 from reconciler.planning.routes import Routes
 from reconciler.planning.subscription import Case, changes_of, is_as_desired
@@ -128,7 +128,7 @@ def _target_plans(
         if differing[address] and address in desired.subscriptions and selection.has(address)
         for item in surplus_of(desired.subscriptions[address], differing[address])
     )
-    duplicates = excess(record).twice
+    duplicates = find_duplicates(record).delivered
     twice = duplicates_by_target(duplicates, record, selection) if duplicates else {}
     plans = {}
     for target in selected:

@@ -20,7 +20,7 @@ from reconciler.model.status import (
     TargetStatus,
 )
 from reconciler.model.url import normal_url
-from reconciler.planning.excess import duplicates_by_target, excess
+from reconciler.planning.duplicates import duplicates_by_target, find_duplicates
 from reconciler.planning.planner import verdict_of_plan
 from reconciler.values import stamp
 
@@ -46,16 +46,16 @@ def status(desired: Desired, record: Record, plan: Plan, now: float) -> ProjectS
     A target that `config/` does not declare is included if it has something in force or unresolved.
     """
     selection = Selection(plan.selection)
-    beyond = excess(record)
-    twice = duplicates_by_target(beyond.twice, record, selection)
-    recorded = duplicates_by_target(beyond.recorded, record, selection)
+    duplicates = find_duplicates(record)
+    delivered = duplicates_by_target(duplicates.delivered, record, selection)
+    recorded = duplicates_by_target(duplicates.recorded, record, selection)
     by_target: dict[TargetName, list[Attempt]] = {name: [] for name in plan.targets}
     for address in record.addresses:
         for attempt in record.at_address(address):
             if attempt.status is not Status.GONE and selection.has(attempt.address):
                 by_target.setdefault(attempt.address.target, []).append(attempt)
     targets = tuple(
-        _target_status(name, by_target[name], desired, record, plan, now, twice, recorded)
+        _target_status(name, by_target[name], desired, record, plan, now, delivered, recorded)
         for name in sorted(by_target)
         if name in desired.targets or by_target[name]
     )
@@ -69,7 +69,7 @@ def _target_status(
     record: Record,
     plan: Plan,
     now: float,
-    twice: Mapping[TargetName, Sequence[Duplicate]],
+    delivered: Mapping[TargetName, Sequence[Duplicate]],
     recorded: Mapping[TargetName, Sequence[Duplicate]],
 ) -> TargetStatus:
     planned = plan.targets.get(name)
@@ -80,7 +80,7 @@ def _target_status(
         declared=planned is not None,
         awaiting_removal=tuple(attempt for attempt in attempts if attempt.status is Status.AWAITING_REMOVAL),
         surplus=planned.surplus if planned else (),
-        duplicates=tuple(twice.get(name, ())),
+        duplicates=tuple(delivered.get(name, ())),
         recorded_twice=tuple(recorded.get(name, ())),
         revived=tuple(attempt for attempt in attempts if attempt.revived),
         cancelled=tuple(_doubtful(attempts, record, doubted)),

@@ -11,7 +11,7 @@ from reconciler.model.desired import Replace, Unknown
 from reconciler.model.plan import Action, Block, Change, Request
 from reconciler.model.record import Status
 from reconciler.planning import reasons
-from reconciler.planning.excess import outlived
+from reconciler.planning.duplicates import outlived
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -16,7 +16,7 @@ from reconciler.model.record import Status
 from reconciler.model.url import normal_url
 from reconciler.record import facts as fact
 from reconciler.record.facts import Exists, What
-from reconciler.record.gates import removal_command, settling
+from reconciler.record.gates import removal_command, resolve_step, settling
 from reconciler.record.statements import CancelRemoval, ConfirmRemoval, Draft, RequestRemoval
 from reconciler.values import later, stamp
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from reconciler.errors import Step
     from reconciler.model.record import Attempt, Record
     from reconciler.record.facts import AnyFact
-    from reconciler.record.statements import Case, Move, Removal, Resolve, SetSecret
+    from reconciler.record.statements import Move, Removal, Resolve, SetSecret, StatementContext
 
 
 def selected(record: Record, where: str, attempts: Sequence[str]) -> list[Attempt]:
@@ -50,11 +50,6 @@ def selected(record: Record, where: str, attempts: Sequence[str]) -> list[Attemp
     return [attempt for attempt in there if attempt.id in attempts or not attempts]
 
 
-def resolve_step(attempt: Attempt, text: str, outcome: str) -> Step:
-    """Return the step that settles the outcome of an attempt; its command names the attempt."""
-    return step(text, "reconciler", "state", "resolve", attempt.address, outcome, "--attempt", attempt.id)
-
-
 def secret_step(attempt: Attempt) -> Step:
     """Return the step that records the secret of a create whose answer was lost."""
     lost = "its response, with the secret, was lost: ask the operator for it, then run"
@@ -71,7 +66,7 @@ def unresolved(attempt: Attempt, now: float) -> Message:
     return Message("outcome-unknown", what, attempt.address, settling(attempt, now))
 
 
-def resolve(statement: Resolve, case: Case, record: Record) -> Draft:
+def resolve(statement: Resolve, context: StatementContext, record: Record) -> Draft:
     """Return the facts that settle unknown outcomes."""
     attempts = selected(record, statement.where, statement.attempts)
     if not statement.attempts:
@@ -79,7 +74,7 @@ def resolve(statement: Resolve, case: Case, record: Record) -> Draft:
         if not open_attempts and not ADDRESS.fullmatch(statement.where):
             return Draft(notices=(Message("nothing-unresolved", "no attempt there is unresolved", statement.where),))
         attempts = open_attempts or sorted(attempts, key=lambda attempt: attempt.in_force)[-1:]
-    refusals = [message for attempt in attempts if (message := _contradicted(statement, attempt, case))]
+    refusals = [message for attempt in attempts if (message := _contradicted(statement, attempt, context))]
     if refusals:
         raise Refused(*refusals)
     facts: list[AnyFact] = []
@@ -88,7 +83,7 @@ def resolve(statement: Resolve, case: Case, record: Record) -> Draft:
         if statement.created and (not _exists(attempt) or (forced and attempt.status is Status.GONE)):
             facts.append(
                 Exists(
-                    at=case.at,
+                    at=context.at,
                     attempt=attempt.id,
                     what=(call := what_of(attempt)),
                     note=statement.note,
@@ -97,7 +92,7 @@ def resolve(statement: Resolve, case: Case, record: Record) -> Draft:
                 )
             )
         elif not statement.created and attempt.unresolved:
-            facts.append(fact.Absent(at=case.at, attempt=attempt.id, note=statement.note))
+            facts.append(fact.Absent(at=context.at, attempt=attempt.id, note=statement.note))
     said = {each.attempt for each in facts if isinstance(each, Exists)}
     notices = [_without_secret(each) for each in attempts if each.id in said and not (each.responses or each.secrets)]
     if statement.created and not facts:
@@ -122,12 +117,12 @@ def in_force_with(call: What, record: Record) -> tuple[str, ...]:
 
 
 def _recorded_as_removed(attempt: Attempt) -> Message:
-    exists = resolve_step(attempt, "if it exists all the same, run", "--created")
+    exists = resolve_step(attempt, "if it exists all the same, run", "--created", force=True)
     what = f"attempt {attempt.id} was created, and is recorded as removed"
-    return Message("recorded-as-removed", what, attempt.address, (step(exists.text, *exists.command, "--force"),))
+    return Message("recorded-as-removed", what, attempt.address, (exists,))
 
 
-def _contradicted(statement: Resolve, attempt: Attempt, case: Case) -> Message | None:
+def _contradicted(statement: Resolve, attempt: Attempt, context: StatementContext) -> Message | None:
     """Return why a statement about an attempt is refused, or None if it is allowed or already recorded."""
     flag = "--created" if statement.created else "--not-created"
     if not attempt.unresolved:
@@ -139,23 +134,23 @@ def _contradicted(statement: Resolve, attempt: Attempt, case: Case) -> Message |
         known = "created" if _exists(attempt) else "not created"
         way = step("if the operator removed it, run", *removal_command("confirm", attempt, attempt.codes))
         if statement.created:
-            way = resolve_step(attempt, "if it exists nevertheless, run", flag)
-            way = step(way.text, *way.command, "--force")
+            way = resolve_step(attempt, "if it exists nevertheless, run", flag, force=True)
         what = f"attempt {attempt.id} is already recorded as {known}"
         return Message("resolve-contradicted", what, attempt.address, (way,))
-    if not statement.created and attempt.id in case.unrecovered:
-        return case.unrecovered[attempt.id]
-    if not attempt.settled(case.now):
+    if not statement.created and attempt.id in context.unrecovered:
+        return context.unrecovered[attempt.id]
+    if not attempt.settled(context.now):
         after = stamp(attempt.settled_by)
         what = f"the call of attempt {attempt.id} may be in flight until {after}"
-        return Message(
-            "resolve-too-early", what, attempt.address, (resolve_step(attempt, f"after {after}, run", flag),)
-        )
-    signs = () if statement.created or statement.force else case.signs(attempt)
+        way = resolve_step(attempt, f"after {after}, run", flag)
+        return Message("resolve-too-early", what, attempt.address, (way,))
+    signs = () if statement.created or statement.force else context.signs(attempt)
     if not signs:
         return None
-    anyway = resolve_step(attempt, "only if the operator says that it does not exist, run", flag)
-    steps = (resolve_step(attempt, "if it exists, run", "--created"), step(anyway.text, *anyway.command, "--force"))
+    steps = (
+        resolve_step(attempt, "if it exists, run", "--created"),
+        resolve_step(attempt, "only if the operator says that it does not exist, run", flag, force=True),
+    )
     what = f"notifications of {', '.join(signs)} have arrived at its URL since: it probably exists"
     return Message("resolve-against-signs", what, attempt.address, steps)
 
@@ -181,29 +176,29 @@ def _exists(attempt: Attempt) -> bool:
     return bool(attempt.exists or attempt.received or attempt.outcome is Outcome.CREATED)
 
 
-def removal(statement: Removal, case: Case, record: Record) -> Draft:
+def removal(statement: Removal, context: StatementContext, record: Record) -> Draft:
     """Return the facts about removals by the operator. Raises Refused for attempts that must be settled first."""
     there = selected(record, statement.where, statement.attempts)
     attempts = [attempt for attempt in there if attempt.in_force]
     unknown = [attempt for attempt in there if attempt.unresolved and (statement.attempts or not attempts)]
     if unknown:
-        raise Refused(*(unresolved(attempt, case.now) for attempt in unknown))
+        raise Refused(*(unresolved(attempt, context.now) for attempt in unknown))
     known = {code for attempt in attempts for code in (*attempt.codes, *attempt.removed_codes)}
     strange = sorted(set(statement.codes) - known)
     if strange and attempts:
         raise Refused(Message("code-unknown", f"no subscription there has {', '.join(strange)}", statement.where))
     match statement:
         case RequestRemoval():
-            return _request(statement, attempts, case)
+            return _request(statement, attempts, context)
         case CancelRemoval():
-            return _cancel(statement, attempts, case)
+            return _cancel(statement, attempts, context)
         case ConfirmRemoval():
-            return _confirm(statement, attempts, case)
+            return _confirm(statement, attempts, context)
         case _:
             assert_never(statement)
 
 
-def _request(statement: RequestRemoval, attempts: list[Attempt], case: Case) -> Draft:
+def _request(statement: RequestRemoval, attempts: list[Attempt], context: StatementContext) -> Draft:
     facts = []
     for attempt in attempts:
         asked = set() if attempt.by_plan else set(attempt.requested_codes)
@@ -211,24 +206,25 @@ def _request(statement: RequestRemoval, attempts: list[Attempt], case: Case) -> 
             code for code in attempt.codes if code in (statement.codes or attempt.codes) and code not in asked
         )
         if codes:
-            facts.append(fact.RemovalRequested(at=case.at, attempt=attempt.id, codes=codes))
+            facts.append(fact.RemovalRequested(at=context.at, attempt=attempt.id, codes=codes))
     messages = (Message("send-request", "only the record changes: also ask the operator to remove it"),)
     return Draft(tuple(facts), messages if facts else ())
 
 
-def _cancel(statement: CancelRemoval, attempts: list[Attempt], case: Case) -> Draft:
+def _cancel(statement: CancelRemoval, attempts: list[Attempt], context: StatementContext) -> Draft:
     facts: list[AnyFact] = []
     for attempt in attempts:
         rest = tuple(code for code in attempt.requested_codes if statement.codes and code not in statement.codes)
         if rest != attempt.requested_codes:
-            facts.append(fact.RemovalCancelled(at=case.at, attempt=attempt.id, requests=attempt.requests))
+            at, by_plan = context.at, attempt.by_plan
+            facts.append(fact.RemovalCancelled(at=at, attempt=attempt.id, requests=attempt.requests))
             if rest:
-                facts.append(fact.RemovalRequested(at=case.at, attempt=attempt.id, codes=rest, by_plan=attempt.by_plan))
+                facts.append(fact.RemovalRequested(at=at, attempt=attempt.id, codes=rest, by_plan=by_plan))
     tell = step("if the operator already has the request, withdraw it there too")
     return Draft(tuple(facts), (Message("tell-operator", "the codes stay in force", "", (tell,)),) if facts else ())
 
 
-def _confirm(statement: ConfirmRemoval, attempts: list[Attempt], case: Case) -> Draft:
+def _confirm(statement: ConfirmRemoval, attempts: list[Attempt], context: StatementContext) -> Draft:
     """Return the facts that confirm removals.
 
     A live attempt must be named, so that the same command pasted again cannot end another attempt.
@@ -247,7 +243,7 @@ def _confirm(statement: ConfirmRemoval, attempts: list[Attempt], case: Case) -> 
             live.append(attempt)
             continue
         weakens = weakens or not asked
-        facts.append(fact.RemovalConfirmed(at=case.at, attempt=attempt.id, codes=codes))
+        facts.append(fact.RemovalConfirmed(at=context.at, attempt=attempt.id, codes=codes))
     notices = () if facts else (_not_requested(attempt, statement.codes) for attempt in live)
     return Draft(tuple(facts), tuple(notices), weakens)
 
@@ -260,7 +256,7 @@ def _not_requested(attempt: Attempt, named: Sequence[str]) -> Message:
     return Message("removal-not-requested", what, attempt.address, (way,))
 
 
-def move(statement: Move, case: Case, record: Record) -> Draft:
+def move(statement: Move, context: StatementContext, record: Record) -> Draft:
     """Return the fact that moves all attempts of an address to another address."""
     for text in (statement.source, statement.to):
         if not ADDRESS.fullmatch(text):
@@ -274,28 +270,27 @@ def move(statement: Move, case: Case, record: Record) -> Draft:
     if there and not (rivals and statement.source == statement.to):
         show = step("to see it, run", "reconciler", "state", "show", statement.to)
         raise Refused(Message("address-in-use", "already in the record", statement.to, (show,)))
-    _refuse_other_service(statement, attempts, case, record)
+    _refuse_other_service(statement, attempts, context, record)
     replaced = tuple(sorted({rename for attempt in attempts for rename in attempt.renames}))
     ids = tuple(sorted(attempt.id for attempt in attempts))
-    return Draft((fact.Renamed(at=case.at, attempts=ids, to=str(statement.to), replaces=replaced),))
+    return Draft((fact.Renamed(at=context.at, attempts=ids, to=str(statement.to), replaces=replaced),))
 
 
-def _refuse_other_service(statement: Move, attempts: list[Attempt], case: Case, record: Record) -> None:
+def _refuse_other_service(statement: Move, attempts: list[Attempt], context: StatementContext, record: Record) -> None:
     source, to = (text.rpartition("/")[0] for text in (statement.source, statement.to))
     if source == to:
         return
-    bound = record.base_urls.get(to, ())
-    declared = [] if bound and to not in case.desired.targets else [case.desired.target(to, statement.to).base_url]
+    bound, desired = record.base_urls.get(to, ()), context.desired
+    declared = [] if bound and to not in desired.targets else [desired.target(to, statement.to).base_url]
     services = {record.service_of(url) for url in (*declared, *bound)}
     if services != {record.service_of(attempt.base_url) for attempt in attempts}:
         what = f"this subscription exists at another service than that of {to}"
-        way = step(
-            "create it there, then request its removal here", "reconciler", "removal", "request", statement.source
-        )
+        words = ("reconciler", "removal", "request", statement.source)
+        way = step("create it there, then request its removal here", *words)
         raise Refused(Message("other-service", what, statement.source, (way,)))
 
 
-def set_secret(statement: SetSecret, case: Case, record: Record) -> Draft:
+def set_secret(statement: SetSecret, context: StatementContext, record: Record) -> Draft:
     """Return the fact that records a secret."""
     named = (statement.attempt,) if statement.attempt else ()
     attempts = [a for a in selected(record, statement.where, named) if a.status is not Status.GONE or named]
@@ -305,5 +300,5 @@ def set_secret(statement: SetSecret, case: Case, record: Record) -> Draft:
         )
         what = "several subscriptions there" if attempts else "nothing in force there"
         raise Refused(Message("attempt-ambiguous", what, statement.where, choices))
-    at = max(case.at, later(attempts[0].at, timedelta(seconds=1)))  # of two secrets, the one set last counts
+    at = max(context.at, later(attempts[0].at, timedelta(seconds=1)))  # of two secrets, the one set last counts
     return Draft((fact.SecretSet(at=at, attempt=attempts[0].id, secret=statement.secret),))

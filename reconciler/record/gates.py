@@ -233,15 +233,16 @@ def _message(obstacle: Obstacle, record: Record, standing: Standing, expected: s
 def settling(attempt: Attempt, now: float = 0.0) -> tuple[Step, ...]:
     """Return the steps that settle an unknown outcome; they name the earliest time if it is after `now`."""
     after = "" if attempt.settled(now) else f"after {stamp(attempt.settled_by)}, "
-    resolve = ("reconciler", "state", "resolve", attempt.address)
-    return (
-        step(f"{after}if it exists, run", *resolve, "--created", "--attempt", attempt.id),
-        step(f"{after}if it certainly does not exist, run", *resolve, "--not-created", "--attempt", attempt.id),
-        *(
-            [step("once an event has arrived at its URL, run", "reconciler", "state", "observe", "FILE")]
-            * attempt.own_url
-        ),
-    )
+    exists = resolve_step(attempt, f"{after}if it exists, run", "--created")
+    absent = resolve_step(attempt, f"{after}if it certainly does not exist, run", "--not-created")
+    observe = step("once an event has arrived at its URL, run", "reconciler", "state", "observe", "FILE")
+    return (exists, absent, observe) if attempt.own_url else (exists, absent)
+
+
+def resolve_step(attempt: Attempt, text: str, outcome: str, *, force: bool = False) -> Step:
+    """Return the step that settles the outcome of an attempt; its command names the attempt."""
+    words = ("reconciler", "state", "resolve", attempt.address, outcome, "--attempt", attempt.id)
+    return step(text, *words, *(("--force",) if force else ()))
 
 
 def removal_command(verb: str, attempt: Attempt, codes: Collection[str]) -> tuple[str, ...]:

@@ -11,19 +11,20 @@ from reconciler.errors import Message, Refused, SelectionError, step
 from reconciler.model.address import ADDRESS, Address, Selection, is_pattern, suggestion
 from reconciler.model.record import Status
 from reconciler.model.url import ATTEMPT, filled, has_attempt, normal_url
-from reconciler.record.attempt_rows import in_force_with, resolve_step
+from reconciler.record.attempt_rows import in_force_with
 from reconciler.record.facts import Exists, What
+from reconciler.record.gates import resolve_step
 from reconciler.record.statements import Draft
 
 if TYPE_CHECKING:
     from reconciler.model.record import Attempt, Record
-    from reconciler.record.statements import Case, Import
+    from reconciler.record.statements import Import, StatementContext
 
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
-class _Wanted(Struct, frozen=True):
-    """A subscription to record.
+class _Candidate(Struct, frozen=True):
+    """A subscription that the statement selects.
 
     `template` may contain `{attempt}`, which `attempt` fills in; `url` is the URL as sent.
     """
@@ -35,176 +36,216 @@ class _Wanted(Struct, frozen=True):
     base_url: str
     attempt: str = ""
 
+    @property
+    def is_additional(self) -> bool:
+        """True if the statement names an id that the URL does not contain: a further subscription with the same URL."""
+        return bool(self.attempt) and not has_attempt(self.template)
 
-def import_(statement: Import, case: Case, record: Record) -> Draft:
+
+def import_(statement: Import, context: StatementContext, record: Record) -> Draft:
     """Return facts for the subscriptions not yet recorded, and messages about those that cannot be imported.
 
     Raises Refused if none can be imported. An import with an id is about that attempt only, which must be new.
     """
     facts, notices = [], []
-    selected = _wanted(statement, case, record)
-    for wanted in selected:
-        codes, message = _unrecorded(wanted, statement, record)
+    candidates = _candidates(statement, context, record)
+    for candidate in candidates:
+        codes, message = _codes_to_record(candidate, statement, record)
         if message is not None:
             notices.append(message)
         if codes:
-            attempt = wanted.attempt or case.new_id()
-            template = wanted.template if has_attempt(wanted.template) else ""
             what = What(
-                address=str(wanted.address), codes=codes, url=wanted.url, base_url=wanted.base_url, template=template
+                address=str(candidate.address),
+                codes=codes,
+                url=candidate.url,
+                base_url=candidate.base_url,
+                template=candidate.template if has_attempt(candidate.template) else "",
             )
-            beside = in_force_with(what, record) if wanted.attempt else ()
-            facts.append(Exists(at=case.at, attempt=attempt, what=what, beside=beside))
+            attempt = candidate.attempt or context.new_id()
+            beside = in_force_with(what, record) if candidate.attempt else ()
+            facts.append(Exists(at=context.at, attempt=attempt, what=what, beside=beside))
     if notices and not facts:
         raise Refused(*notices)
     if not facts and ADDRESS.fullmatch(statement.where):
-        notices += (_if_another_exists(row, statement, case, record) for row in selected if not row.attempt)
+        notices += (_already_recorded(each, statement, context, record) for each in candidates if not each.attempt)
     return Draft(tuple(facts), tuple(notices), weakens=len(facts) > 1)
 
 
-def _wanted(statement: Import, case: Case, record: Record) -> list[_Wanted]:
+def _candidates(statement: Import, context: StatementContext, record: Record) -> list[_Candidate]:
     """Return the subscriptions that a statement selects. Raises SelectionError and Refused."""
-    where, subscriptions = statement.where, case.desired.subscriptions
-    if not is_pattern(where):
-        raise SelectionError(Message("bad-address", "expected region/environment/name, or a pattern", where))
-    if statement.attempt or statement.url or statement.codes:
-        if not ADDRESS.fullmatch(where):
-            raise Refused(Message("import-one-address", "--attempt, --url and --code require a single address", where))
-        if statement.attempt and not _ID.fullmatch(statement.attempt):
-            raise Refused(Message("bad-attempt", "expected 32 hexadecimal digits", "--attempt"))
+    _refuse_bad_options(statement)
+    where, subscriptions = statement.where, context.desired.subscriptions
     if statement.url:
-        if has_attempt(statement.url):
-            raise Refused(Message("attempt-needed", "expected the URL as it was sent, without {attempt}", "--url"))
         desired = subscriptions.get(Address(where))
         codes = statement.codes or (desired.codes if desired else ())
         if not codes:
             raise Refused(Message("codes-needed", "not in config/: give its event codes with --code", where))
-        pairs = [(Address(where), codes, desired.template if desired else "")]
-    else:
-        selection = Selection((where,))
-        matching = [wish for address, wish in subscriptions.items() if selection.has(address)]
-        if not matching:
-            what = f"not in config/{suggestion([where], subscriptions)}"
-            words = ("reconciler", "state", "import", where, "--url", "URL", "--code", "CODE")
-            raise SelectionError(
-                Message("not-desired", what, where, (step("if it exists, give its URL and event codes", *words),))
-            )
-        pairs = [(wish.address, statement.codes or wish.codes, wish.template) for wish in matching]
-    return [_located(statement, case, record, *pair) for pair in pairs]
+        base_url, template = _base_url(Address(where), context, record), desired.template if desired else ""
+        return [_candidate(statement, base_url, Address(where), codes, template)]
+    selection = Selection((where,))
+    matching = [subscription for address, subscription in subscriptions.items() if selection.has(address)]
+    if not matching:
+        what = f"not in config/{suggestion([where], subscriptions)}"
+        words = ("reconciler", "state", "import", where, "--url", "URL", "--code", "CODE")
+        way = step("if it exists, give its URL and event codes", *words)
+        raise SelectionError(Message("not-desired", what, where, (way,)))
+    candidates = []
+    for each in matching:
+        base_url, codes = _base_url(each.address, context, record), statement.codes or each.codes
+        candidates.append(_candidate(statement, base_url, each.address, codes, each.template))
+    return candidates
 
 
-def _located(
-    statement: Import, case: Case, record: Record, address: Address, codes: tuple[str, ...], template: str
-) -> _Wanted:
-    """Return the subscription to record, with its service and id. Raises Refused if the service is a different one.
+def _refuse_bad_options(statement: Import) -> None:
+    where = statement.where
+    if not is_pattern(where):
+        raise SelectionError(Message("bad-address", "expected region/environment/name, or a pattern", where))
+    if (statement.attempt or statement.url or statement.codes) and not ADDRESS.fullmatch(where):
+        raise Refused(Message("import-one-address", "--attempt, --url and --code require a single address", where))
+    if statement.attempt and not _ID.fullmatch(statement.attempt):
+        raise Refused(Message("bad-attempt", "expected 32 hexadecimal digits", "--attempt"))
+    if has_attempt(statement.url):
+        raise Refused(Message("attempt-needed", "expected the URL as it was sent, without {attempt}", "--url"))
+
+
+def _candidate(statement: Import, base_url: str, address: Address, codes: tuple[str, ...], template: str) -> _Candidate:
+    """Return the subscription to record, with its id if one is known. Raises Refused if two are given.
 
     If the URL holds an id in place of `{attempt}`, that id is used, even if `config/` no longer has the URL.
     """
+    codes, attempt, id_in_url = tuple(sorted(set(codes))), statement.attempt, _id_in(statement.url, template)
+    if statement.url and not id_in_url:
+        template = statement.url.replace(attempt, ATTEMPT) if attempt else statement.url
+        return _Candidate(address, codes, template, statement.url, base_url, attempt)
+    if id_in_url and attempt not in ("", id_in_url):
+        raise Refused(Message("bad-attempt", f"the URL contains a different id, {id_in_url}", "--attempt"))
+    attempt = id_in_url or attempt
+    return _Candidate(address, codes, template, filled(template, attempt) if attempt else template, base_url, attempt)
+
+
+def _base_url(address: Address, context: StatementContext, record: Record) -> str:
+    """Return the service in the settings, or the recorded one if `config/` lacks the target.
+
+    Raises Refused if the target is recorded at another service than that in the settings.
+    """
     bound = record.base_urls.get(address.target, ())
-    is_only_bound = bound and address.target not in case.desired.targets
-    base_url = bound[0] if is_only_bound else case.desired.target(address.target, address).base_url
+    if bound and address.target not in context.desired.targets:
+        return bound[0]
+    base_url = context.desired.target(address.target, address).base_url
     if bound and record.service_of(base_url) not in {record.service_of(url) for url in bound}:
         same = step("if both are the same service, run", "reconciler", "state", "rebind", "-t", address.target)
         what = f"recorded at {', '.join(bound)}, but the settings name {base_url}"
         raise Refused(Message("other-service", what, address.target, (same,)))
-    codes, attempt = tuple(sorted(set(codes))), statement.attempt
-    if statement.url:
-        parts = normal_url(template).split(ATTEMPT, 1)
-        fit = re.fullmatch("([0-9a-f]{32})".join(map(re.escape, parts)), normal_url(statement.url))
-        if fit is None or not has_attempt(template):
-            template = statement.url.replace(attempt, ATTEMPT) if attempt else statement.url
-            return _Wanted(address, codes, template, statement.url, base_url, attempt)
-        if attempt not in ("", fit[1]):
-            raise Refused(Message("bad-attempt", f"the URL contains a different id, {fit[1]}", "--attempt"))
-        attempt = fit[1]
-    return _Wanted(address, codes, template, filled(template, attempt) if attempt else template, base_url, attempt)
+    return base_url
 
 
-def _unrecorded(wanted: _Wanted, statement: Import, record: Record) -> tuple[tuple[str, ...], Message | None]:
-    """Return the codes that are not yet recorded, and a message if some or all of them cannot be imported."""
-    known = record.attempts.get(wanted.attempt) or _gone_from(wanted, record)
-    if known is not None and not known.in_force:
-        return (), _recorded_as_gone(known)
+def _id_in(url: str, template: str) -> str:
+    """Return the id that `url` has in the place of `{attempt}` in `template`, or "" if it is no URL of the template.
+
+    Normal forms are compared, as for all URLs: a person may write the same URL differently.
+    """
+    if not has_attempt(template):
+        return ""
+    before, after = map(re.escape, normal_url(template).split(ATTEMPT, 1))
+    match = re.fullmatch(f"{before}({_ID.pattern}){after}", normal_url(url))
+    return match[1] if match else ""
+
+
+def _codes_to_record(
+    candidate: _Candidate, statement: Import, record: Record
+) -> tuple[tuple[str, ...], Message | None]:
+    """Return the codes that are not yet recorded, and a message if some or all of them cannot be imported.
+
+    The order of the checks matters. If the attempt itself is recorded, nothing else counts. Attempts with the same
+    routes come next, because they decide which codes remain. An id is asked for only if a code remains.
+    """
+    known = record.attempts.get(candidate.attempt) or _gone_at(candidate, record)
     if known is not None:
-        return (), None if known.address == wanted.address else _recorded_elsewhere(known, wanted)
-    holders = _holders(wanted, record)
-    is_another = bool(wanted.attempt) and not has_attempt(wanted.template)
-    codes = wanted.codes if is_another else tuple(code for code in wanted.codes if code not in holders)
-    import_words = ("reconciler", "state", "import", wanted.address)
+        return (), _recorded_differently(known, candidate)
+    holders, is_additional = _holders(candidate, record), candidate.is_additional
+    codes = candidate.codes if is_additional else tuple(code for code in candidate.codes if code not in holders)
     for holder in holders.values():
         if holder.unresolved:
             exists = resolve_step(holder, "if it is this one, run", "--created")
             what = f"attempt {holder.id} with this URL has an unknown outcome"
-            return (), Message("outcome-unknown", what, wanted.address, (exists,))
-        if holder.address != wanted.address and not is_another:
-            return codes, _recorded_elsewhere(holder, wanted)
-    if codes and has_attempt(wanted.template) and not wanted.attempt:
-        steps = (
-            step("give the id in the URL that was created", *import_words, "--attempt", "ID"),
-            step("or give that URL", *import_words, "--url", "URL"),
-        )
-        return (), Message(
-            "attempt-needed", "its URL contains {attempt}, and the id is not known", wanted.address, steps
-        )
-    others = [attempt for attempt in record.at_address(wanted.address) if attempt.in_force]
-    if codes and statement.where != wanted.address and others and not holders:
-        what = f"recorded with {others[-1].url}, but config/ has {wanted.template}"
-        return (), Message("recorded-otherwise", what, wanted.address, (step("if both exist, run", *import_words),))
+            return (), Message("outcome-unknown", what, candidate.address, (exists,))
+        if holder.address != candidate.address and not is_additional:
+            return codes, _recorded_elsewhere(holder, candidate)
+    if not codes:
+        return (), None
+    import_words = ("reconciler", "state", "import", candidate.address)
+    if has_attempt(candidate.template) and not candidate.attempt:
+        give_id = step("give the id in the URL that was created", *import_words, "--attempt", "ID")
+        give_url = step("or give that URL", *import_words, "--url", "URL")
+        what = "its URL contains {attempt}, and the id is not known"
+        return (), Message("attempt-needed", what, candidate.address, (give_id, give_url))
+    others = [attempt for attempt in record.at_address(candidate.address) if attempt.in_force]
+    if statement.where != candidate.address and others and not holders:
+        what = f"recorded with {others[-1].url}, but config/ has {candidate.template}"
+        return (), Message("recorded-otherwise", what, candidate.address, (step("if both exist, run", *import_words),))
     return codes, None
 
 
-def _gone_from(wanted: _Wanted, record: Record) -> Attempt | None:
+def _gone_at(candidate: _Candidate, record: Record) -> Attempt | None:
     """Return the attempt that is recorded as gone and alone has this URL, if the statement names no id."""
-    url = "" if wanted.attempt else normal_url(wanted.url)
+    if candidate.attempt:
+        return None
+    url = normal_url(candidate.url)
     gone = (attempt for attempt in record.attempts.values() if attempt.own_url and attempt.status is Status.GONE)
     return next((attempt for attempt in gone if normal_url(attempt.url) == url), None)
 
 
-def _holders(wanted: _Wanted, record: Record) -> dict[str, Attempt]:
+def _holders(candidate: _Candidate, record: Record) -> dict[str, Attempt]:
     """Return, for each code, an attempt at the same service and URL.
 
     If an id is known, the URL as sent is compared, otherwise the template.
     """
-    is_exact = bool(wanted.attempt) or not has_attempt(wanted.template)
-    url, service = normal_url(wanted.url), record.service_of(wanted.base_url)
+    is_exact = bool(candidate.attempt) or not has_attempt(candidate.template)
+    url, service = normal_url(candidate.url), record.service_of(candidate.base_url)
     return {
         code: attempt
         for attempt in record.attempts.values()
         if (attempt.in_force or attempt.unresolved) and record.service_of(attempt.base_url) == service
         if normal_url(attempt.url if is_exact else attempt.template) == url
-        for code in wanted.codes
+        for code in candidate.codes
         if code in attempt.codes
     }
 
 
-def _if_another_exists(wanted: _Wanted, statement: Import, case: Case, record: Record) -> Message:
+def _already_recorded(candidate: _Candidate, statement: Import, context: StatementContext, record: Record) -> Message:
     """Return the message about how to record another subscription, or an attempt recorded as removed."""
     codes = [word for code in statement.codes for word in ("--code", code)]
-    new_id = "ID" if has_attempt(wanted.template) else case.new_id()
+    new_id = "ID" if has_attempt(candidate.template) else context.new_id()
     url = ("--url", statement.url) if statement.url else ()
-    words = ("reconciler", "state", "import", wanted.address, *url, "--attempt", new_id, *codes)
+    words = ("reconciler", "state", "import", candidate.address, *url, "--attempt", new_id, *codes)
     removed = (
         attempt
-        for attempt in record.at_address(wanted.address)
-        if attempt.removed and attempt.status is Status.GONE and attempt.is_at(wanted.template)
+        for attempt in record.at_address(candidate.address)
+        if attempt.removed and attempt.status is Status.GONE and attempt.is_at(candidate.template)
     )
     forced = (
-        resolve_step(attempt, f"if attempt {attempt.id} was not removed, run", "--created") for attempt in removed
+        resolve_step(attempt, f"if attempt {attempt.id} was not removed, run", "--created", force=True)
+        for attempt in removed
     )
-    steps = (*(step(way.text, *way.command, "--force") for way in forced), step("if a second one exists, run", *words))
-    return Message("recorded-already", "nothing to do: already recorded", wanted.address, steps)
+    steps = (*forced, step("if a second one exists, run", *words))
+    return Message("recorded-already", "nothing to do: already recorded", candidate.address, steps)
 
 
-def _recorded_elsewhere(attempt: Attempt, wanted: _Wanted) -> Message:
-    rename = step("if it was renamed, run", "reconciler", "state", "mv", attempt.address, wanted.address)
-    return Message("recorded-elsewhere", f"recorded as {attempt.address}", wanted.address, (rename,))
+def _recorded_differently(attempt: Attempt, candidate: _Candidate) -> Message | None:
+    """Return a message if the candidate's own attempt is recorded, but as gone or at another address."""
+    if not attempt.in_force:
+        return _recorded_as_gone(attempt)
+    return _recorded_elsewhere(attempt, candidate) if attempt.address != candidate.address else None
+
+
+def _recorded_elsewhere(attempt: Attempt, candidate: _Candidate) -> Message:
+    rename = step("if it was renamed, run", "reconciler", "state", "mv", attempt.address, candidate.address)
+    return Message("recorded-elsewhere", f"recorded as {attempt.address}", candidate.address, (rename,))
 
 
 def _recorded_as_gone(attempt: Attempt) -> Message:
     """Return the message about how to record that an attempt exists although the record says it is not in force."""
-    exists = resolve_step(attempt, "if it exists, run", "--created")
-    if not attempt.unresolved:
-        exists = step(exists.text, *exists.command, "--force")
+    exists = resolve_step(attempt, "if it exists, run", "--created", force=not attempt.unresolved)
     known = "removed" if attempt.removed else "not created"
     what = f"attempt {attempt.id} is already recorded{'' if attempt.unresolved else f', as {known}'}"
     return Message("recorded-as-gone", what, attempt.address, (exists,))

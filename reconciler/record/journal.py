@@ -68,7 +68,7 @@ class Journal:
 
     def remembered(self, record: str = "") -> tuple[Note, ...]:
         """Return this machine's notes that concern the place, its services, or the record with this id."""
-        return concerning(self.notes.all(), record, self._services, self.place)
+        return concerning(self.notes.read_all(), record, self._services, self.place)
 
     def read(self) -> Reading:
         """Read the record and note its head. Raises RecordMissing, RecordDamaged and StoreUnavailable."""
@@ -79,7 +79,9 @@ class Journal:
 
     def look(self) -> Reading | None:
         """Read the record like `read`, but return None if there certainly is no record."""
-        notes = self.notes.all()  # read before the record: another process may append and note a later head meanwhile
+        notes = (
+            self.notes.read_all()
+        )  # read before the record: another process may append and note a later head meanwhile
         stored = self.store.read()
         if stored.data is None:
             return None
@@ -97,10 +99,10 @@ class Journal:
         is open.
         """
         refuse_closed(reading.record, self.place, self.named_by)
-        notes = self.notes.all()
+        notes = self.notes.read_all()
         data, new = chain.link(reading.record.head, len(reading.lines), facts)
         second = new[-1].hash if reading.standing.first_gate_open else None
-        self.store.append(reading.record.head, len(reading.lines) + 1, data, note, second=second)
+        self.store.append(reading.record.head, data, note, second=second)
         lines = reading.lines + new
         after = self._judged(fold(lines), lines, second, notes)
         self._note(after, notes)
@@ -113,14 +115,14 @@ class Journal:
         """
         head, former_lines = (reading.record.head, reading.lines) if reading else (None, ())
         data, new = chain.link(head, len(former_lines), facts)
-        self.store.append(head, len(former_lines) + 1, data, note, second=new[-1].hash)
+        self.store.append(head, data, note, second=new[-1].hash)
         lines = former_lines + new
         record = fold(lines)
         self.notes.write(self._note_of(record, record.entries, record.head))
         for former in self.remembered(record.id):
             if former.place == self.place and former.record != record.id and record.contains(former.head):
                 self.notes.drop(former)
-        return self._judged(record, lines, record.head, self.notes.all())
+        return self._judged(record, lines, record.head, self.notes.read_all())
 
     def extend(self, reading: Reading, head: str, seq: int, new: tuple[bytes, tuple[Line, ...]], note: str) -> None:
         """Append lines that an apply has linked itself (`chain.link`), after the lines of `reading` and its own.
@@ -133,7 +135,7 @@ class Journal:
         data, lines = new
         last = lines[-1].hash
         advances = reading.standing.first_gate_open
-        self.store.append(head, seq, data, note, second=last if advances else None)
+        self.store.append(head, data, note, second=last if advances else None)
         if advances:
             entries = seq + len(lines) - 1
             note_of_last = self._note_of(reading.record, entries, last)
@@ -147,8 +149,7 @@ class Journal:
     def catch_up(self, reading: Reading) -> None:
         """Update the second place to the head that was read if an interrupted append left it behind."""
         if reading.standing.first_gate_open and reading.second not in (None, reading.record.head):
-            head = reading.record.head
-            self.store.append(head, len(reading.lines) + 1, b"", "", second=head)
+            self.store.append(reading.record.head, b"", "", second=reading.record.head)
 
     def _judged(
         self, record: Record, lines: tuple[Line, ...], second: str | None, notes: Sequence[Note], torn: int = 0

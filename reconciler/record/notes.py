@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _TRIES = 10
+"""How often the notes are listed before an absent one of the list is an error: it may have been dropped meanwhile."""
 _PATIENCE = 10.0  # seconds to wait for another process that writes a note
 
 
@@ -30,7 +31,7 @@ class Notes:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def all(self) -> list[Note]:
+    def read_all(self) -> list[Note]:
         """Return every note of this machine. Raises SettingsError for a note that cannot be read."""
         for tries_left in reversed(range(_TRIES)):
             try:
@@ -41,8 +42,9 @@ class Notes:
                 raise SettingsError(_unreadable(str(self._directory), problem.strerror or "unreadable")) from None
             try:
                 return [self._read(file) for file in files if file.suffix == ".json"]
-            except OSError as problem:  # another process may just have replaced one by a newer note
-                if not tries_left:
+            except OSError as problem:
+                # Another process writes a newer note at the place before it drops this one: the next list has that one.
+                if not (tries_left and isinstance(problem, FileNotFoundError)):
                     raise SettingsError(_unreadable(str(problem.filename), problem.strerror or "unreadable")) from None
         return []
 
@@ -60,16 +62,22 @@ class Notes:
                 if former is None or (former != note and replaces(former)):
                     replace_file(file, encode(note) + b"\n", 0o600)
         except (OSError, SettingsError) as problem:
-            text = problem.strerror if isinstance(problem, OSError) else problem.messages[0].what
-            what = f"cannot save the record's head on this machine: {text}"
-            raise StoreUnavailable(Message("note-unwritable", what, str(self._directory))) from None
+            raise self._unwritable(problem) from None
 
     def drop(self, note: Note) -> None:
-        """Delete a note that a newer note at the same place covers."""
-        self._file(note.record, note.place).unlink(missing_ok=True)
+        """Delete a note that a newer note at the same place covers. Raises StoreUnavailable."""
+        try:
+            self._file(note.record, note.place).unlink(missing_ok=True)
+        except OSError as problem:
+            raise self._unwritable(problem) from None
 
     def _file(self, record: str, place: str) -> Path:
         return self._directory / f"{sha256(f'{record} {place}'.encode()).hexdigest()[:32]}.json"
+
+    def _unwritable(self, problem: OSError | SettingsError) -> StoreUnavailable:
+        text = problem.strerror if isinstance(problem, OSError) else problem.messages[0].what
+        what = f"cannot save the record's head on this machine: {text}"
+        return StoreUnavailable(Message("note-unwritable", what, str(self._directory)))
 
     def _read(self, file: Path) -> Note:
         try:

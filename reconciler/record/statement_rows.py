@@ -36,95 +36,95 @@ if TYPE_CHECKING:
 
     from reconciler.model.record import Record
     from reconciler.record.facts import AnyFact
-    from reconciler.record.statements import Case, Statement
+    from reconciler.record.statements import Statement, StatementContext
 
 
-def draft(statement: Statement, case: Case) -> Draft:
+def draft(statement: Statement, context: StatementContext) -> Draft:
     """Return a draft with the facts that a statement appends. Raises Refused and SelectionError."""
     if isinstance(statement, statements.Begin):
-        return _begin(statement, case)
+        return _begin(statement, context)
     if isinstance(statement, statements.AcceptLoss):
-        return _accept_loss(case)
-    if case.record is None:
-        raise Refused(Message("record-missing", "there is no record", case.standing.place))
-    return _ROWS[type(statement)](statement, case, case.record)
+        return _accept_loss(context)
+    if context.record is None:
+        raise Refused(Message("record-missing", "there is no record", context.standing.place))
+    return _ROWS[type(statement)](statement, context, context.record)
 
 
-def _begin(statement: statements.Begin, case: Case) -> Draft:
-    place = case.standing.place
-    if case.record is not None:
-        what = f"there is already a record, {case.record.id}"
+def _begin(statement: statements.Begin, context: StatementContext) -> Draft:
+    place = context.standing.place
+    if context.record is not None:
+        what = f"there is already a record, {context.record.id}"
         see = step("to see it, run", "reconciler", "state", "show")
-        end = complete_step("when nothing is missing from it", case.record.open_losses, case.now)
-        raise Refused(Message("record-exists", what, place, (see, *([end] if case.record.open_losses else []))))
+        end = complete_step("when nothing is missing from it", context.record.open_losses, context.now)
+        raise Refused(Message("record-exists", what, place, (see, *([end] if context.record.open_losses else []))))
     known = []
     back = (step(f"correct the place ({place}), or restore the record there"), LOST_FOR_GOOD)
-    if case.expected:
-        known.append(Message("record-named", f"config/ names the record {case.expected}", "record", back))
-    for note in gates.usable(case.notes):
+    if context.expected:
+        known.append(Message("record-named", f"config/ names the record {context.expected}", "record", back))
+    for note in gates.usable(context.notes):
         what = f"this machine knows a record of this project: {note.record}, {note.entries} entries"
-        use = step(f"use it: {use_place(note.place, case.standing.named_by)}")
+        use = step(f"use it: {use_place(note.place, context.standing.named_by)}")
         known.append(Message("record-known", what, note.place, back if note.place == place else (use, LOST_FOR_GOOD)))
-    if case.second:
+    if context.second:
         what = f"the branch {gates.head_branch(place)} with the head of a record exists, so there was a record here"
         known.append(Message("record-known", what, place, back))
     if known:
         raise Refused(*known)
-    opened = LossOpened(at=case.at, loss=case.new_id(), cause="begun")
-    facts: list[AnyFact] = [Begun(at=case.at, record=case.new_id()), opened]
+    opened = LossOpened(at=context.at, loss=context.new_id(), cause="begun")
+    facts: list[AnyFact] = [Begun(at=context.at, record=context.new_id()), opened]
     if statement.complete:
-        facts.append(Completed(at=case.at, losses=(opened.loss,)))
+        facts.append(Completed(at=context.at, losses=(opened.loss,)))
         return Draft(tuple(facts), (_said_by_complete(place),), weakens=True)
-    return Draft(tuple(facts), (_until_complete(case, opened),))
+    return Draft(tuple(facts), (_until_complete(context, opened),))
 
 
-def _accept_loss(case: Case) -> Draft:
-    record, standing = case.record, case.standing
+def _accept_loss(context: StatementContext) -> Draft:
+    record, standing = context.record, context.standing
     if Obstacle.OTHER_RECORD in standing.obstacles and record is not None:
-        raise Refused(*obstacle_messages(record, standing, case.expected)[:1])
-    if case.continues and record is not None:
+        raise Refused(*obstacle_messages(record, standing, context.expected)[:1])
+    if context.continues and record is not None:
         what = f"the record continues at {record.closed_to}, where it is neither lost nor closed"
         (closed,) = obstacle_messages(record, standing)
         raise Refused(Message("record-continues", what, standing.place, closed.steps[:-1]))
     facts: list[AnyFact] = []
     heads = standing.missing
     if record is None:
-        heads = tuple(sorted({note.head for note in case.notes} | ({case.second} if case.second else set())))
-        if not (heads or case.expected):
-            begin = () if case.in_ci else (step("to begin the record, run", "reconciler", "state", "init"),)
+        heads = tuple(sorted({note.head for note in context.notes} | ({context.second} if context.second else set())))
+        if not (heads or context.expected):
+            begin = () if context.in_ci else (step("to begin the record, run", "reconciler", "state", "init"),)
             raise Refused(Message("nothing-lost", "no record of this project is known", standing.place, begin))
-        here = [note.record for note in case.notes if note.place == standing.place]
-        ids = [case.expected, *here, *(note.record for note in case.notes)]
-        facts.append(Begun(at=case.at, record=next(filter(None, ids), "") or case.new_id()))
-    elif standing.first_gate_open and any(case.now < in_flight_until(loss) for loss in record.open_losses):
+        here = [note.record for note in context.notes if note.place == standing.place]
+        ids = [context.expected, *here, *(note.record for note in context.notes)]
+        facts.append(Begun(at=context.at, record=next(filter(None, ids), "") or context.new_id()))
+    elif standing.first_gate_open and any(context.now < in_flight_until(loss) for loss in record.open_losses):
         return Draft()  # just accepted
-    opened = LossOpened(at=case.at, loss=case.new_id(), cause="accepted", heads=heads)
-    return Draft((*facts, opened), (_until_complete(case, opened),), weakens=True)
+    opened = LossOpened(at=context.at, loss=context.new_id(), cause="accepted", heads=heads)
+    return Draft((*facts, opened), (_until_complete(context, opened),), weakens=True)
 
 
-def _until_complete(case: Case, opened: LossOpened) -> Message:
+def _until_complete(context: StatementContext, opened: LossOpened) -> Message:
     loss = Loss(opened.loss, opened.cause, opened.at, opened.by)
     steps = (
         step("record what exists, with", "reconciler", "state", "import", "ADDRESS"),
         step("add what another copy of the record has", "reconciler", "state", "recover", "FILE"),
-        complete_step("when nothing is missing", (loss,), case.now),
+        complete_step("when nothing is missing", (loss,), context.now),
     )
-    return Message("until-complete", "nothing is created until what exists is recorded", case.standing.place, steps)
+    return Message("until-complete", "nothing is created until what exists is recorded", context.standing.place, steps)
 
 
-def _complete(statement: statements.Complete, case: Case, record: Record) -> Draft:
+def _complete(statement: statements.Complete, context: StatementContext, record: Record) -> Draft:
     unknown = sorted(set(statement.losses) - record.losses.keys())
     if unknown:
-        raise Refused(Message("loss-unknown", f"the record has no loss {', '.join(unknown)}", case.standing.place))
+        raise Refused(Message("loss-unknown", f"the record has no loss {', '.join(unknown)}", context.standing.place))
     losses = [loss for loss in record.open_losses if loss.id in statement.losses or not statement.losses]
     if not losses:
         return Draft()
-    refusals = [message for loss in losses if (message := _not_ended_by_complete(loss, case, record))]
-    refusals += [unresolved(attempt, case.now) for attempt in record.attempts.values() if attempt.blocks]
+    refusals = [message for loss in losses if (message := _not_ended_by_complete(loss, context, record))]
+    refusals += [unresolved(attempt, context.now) for attempt in record.attempts.values() if attempt.blocks]
     if refusals:
         raise Refused(*refusals)
-    fact = Completed(at=case.at, losses=tuple(sorted(loss.id for loss in losses)))
-    return Draft((fact,), (_said_by_complete(case.standing.place), *_not_recorded(case, record)), weakens=True)
+    fact = Completed(at=context.at, losses=tuple(sorted(loss.id for loss in losses)))
+    return Draft((fact,), (_said_by_complete(context.standing.place), *_not_recorded(context, record)), weakens=True)
 
 
 def _said_by_complete(place: str) -> Message:
@@ -132,28 +132,28 @@ def _said_by_complete(place: str) -> Message:
     return Message("said-by-complete", f"{what} them is in use", place)
 
 
-def _not_ended_by_complete(loss: Loss, case: Case, record: Record) -> Message | None:
+def _not_ended_by_complete(loss: Loss, context: StatementContext, record: Record) -> Message | None:
     if loss.cause == "copy":
         others = [word for other in record.open_losses if other.cause != "copy" for word in ("--loss", other.id)]
-        steps = [step("finish the copy", "reconciler", "state", "copy", loss.of, case.standing.place)]
+        steps = [step("finish the copy", "reconciler", "state", "copy", loss.of, context.standing.place)]
         if others:
             steps.append(step("to end only the other losses, run", "reconciler", "state", "complete", *others))
         what = f"loss {loss.id} was opened by a copy; finishing the copy ends it"
-        return Message("loss-of-copy", what, case.standing.place, tuple(steps))
+        return Message("loss-of-copy", what, context.standing.place, tuple(steps))
     until = in_flight_until(loss)
-    if case.now >= until:
+    if context.now >= until:
         return None
     what = f"a call that was sent before loss {loss.id} may be in flight until {stamp(until)}"
     return Message(
-        "loss-too-recent", what, case.standing.place, (complete_step("if nothing is missing", (loss,), case.now),)
+        "loss-too-recent", what, context.standing.place, (complete_step("if nothing is missing", (loss,), context.now),)
     )
 
 
-def _not_recorded(case: Case, record: Record) -> list[Message]:
+def _not_recorded(context: StatementContext, record: Record) -> list[Message]:
     """Return a message for each desired subscription that is not recorded, because the next apply would create it."""
     messages = []
-    for subscription in case.desired.subscriptions.values():
-        target = case.desired.targets[subscription.address.target]
+    for subscription in context.desired.subscriptions.values():
+        target = context.desired.targets[subscription.address.target]
         routes = record.routes_at(record.service_of(target.base_url))
         url = normal_url(subscription.template)
         codes = [code for code in subscription.codes if (code, url) not in routes]
@@ -165,17 +165,18 @@ def _not_recorded(case: Case, record: Record) -> list[Message]:
     return messages
 
 
-def _rebind(statement: statements.Rebind, case: Case, record: Record) -> Draft:
-    target = case.desired.target(statement.target, f"-t {statement.target}")
+def _rebind(statement: statements.Rebind, context: StatementContext, record: Record) -> Draft:
+    target = context.desired.target(statement.target, f"-t {statement.target}")
     bound = {record.service_of(url) for url in record.base_urls.get(target.name, ())}
-    accounts, account = record.accounts.get(target.name, frozenset()), case.accounts.get(target.name, "")
-    unknown = not account and not case.in_ci  # a job without credentials shows what a run with credentials would append
+    accounts, account = record.accounts.get(target.name, frozenset()), context.accounts.get(target.name, "")
+    # A job without credentials shows what a run with credentials would append.
+    unknown = not account and not context.in_ci
     if not (bound or accounts):
         what = "nothing is recorded for this target, so it is bound to no service; to use another target's service,"
         raise Refused(Message("target-unbound", f"{what} set the same `base_url`", target.name))
     if bound <= {record.service_of(target.base_url)} and (unknown or not accounts or account in accounts):
         return Draft()
-    fact = Rebound(at=case.at, target=str(target.name), base_url=target.base_url, account=account)
+    fact = Rebound(at=context.at, target=str(target.name), base_url=target.base_url, account=account)
     what = (
         f"you declare that {', '.join(record.base_urls[target.name])} and {target.base_url} are the same service (or"
         " account): what is recorded at either is in force at both"
@@ -183,20 +184,20 @@ def _rebind(statement: statements.Rebind, case: Case, record: Record) -> Draft:
     return Draft((fact,), (Message("said-by-rebind", what, target.name),), weakens=True)
 
 
-def _observe(statement: statements.Observe, case: Case, record: Record) -> Draft:
+def _observe(statement: statements.Observe, context: StatementContext, record: Record) -> Draft:
     facts = []
     for heard in statement.received:
         known = record.received.get((service_key(heard.base_url), normal_url(heard.url), heard.code), ())
         if not any(first <= heard.first and heard.last <= last for first, last in known):
-            facts.append(replace(heard, at=case.at))
+            facts.append(replace(heard, at=context.at))
     return Draft(tuple(facts), statement.notices)
 
 
-def _recover(statement: statements.Recover, case: Case, record: Record) -> Draft:
+def _recover(statement: statements.Recover, context: StatementContext, record: Record) -> Draft:
     if record.closed_to:
         use = step("recover it there", "reconciler", "state", "recover", statement.source, "--state", record.closed_to)
         what = f"the record continues at {record.closed_to}"
-        raise Refused(Message("record-closed", what, case.standing.place, (use,)))
+        raise Refused(Message("record-closed", what, context.standing.place, (use,)))
     theirs = fold(statement.lines)
     given_up = step("or, if it was abandoned for another copy, run", "reconciler", "state", "accept-loss")
     refusals = []
@@ -206,7 +207,7 @@ def _recover(statement: statements.Recover, case: Case, record: Record) -> Draft
             finish = step("finish that copy first", "reconciler", "state", "copy", loss.of, statement.source)
             refusals.append(Message("copy-unfinished", what, statement.source, (finish, given_up)))
     for target, urls in theirs.base_urls.items():
-        declared = [each.base_url for name, each in case.desired.targets.items() if name == target]
+        declared = [each.base_url for name, each in context.desired.targets.items() if name == target]
         ours = record.base_urls.get(target) or declared
         if ours and not any(
             {side.service_of(url) for url in ours} & {side.service_of(url) for url in urls} for side in (record, theirs)
@@ -215,24 +216,24 @@ def _recover(statement: statements.Recover, case: Case, record: Record) -> Draft
                 f"{statement.source} binds this target to {', '.join(urls)}, a different service from {', '.join(ours)}"
             )
             same = step("if both are the same service, first run", "reconciler", "state", "rebind", "-t", target)
-            if not (target in record.base_urls and case.standing.first_gate_open):  # `rebind` would not work
+            if not (target in record.base_urls and context.standing.first_gate_open):  # `rebind` would not work
                 same = step(
                     f"if both are the same service, set `base_url: {urls[0]}` in config/ until this is recovered"
                 )
             refusals.append(Message("other-service", what, target, (same,)))
     if refusals:
         raise Refused(*refusals)
-    facts = missing(record.contained, statement.lines, case.at, case.by)
+    facts = missing(record.contained, statement.lines, context.at, context.by)
     ended = {loss for merged in facts if isinstance(merged, Completed) for loss in merged.losses}
     losses = {loss.id for loss in record.open_losses}
     if not (losses and losses <= ended):
         return Draft(tuple(facts))
     # The other record may still be in use, so its `complete` does not count here: this record gets a loss of its own.
-    opened = LossOpened(at=case.at, loss=case.new_id(), cause="accepted")
-    return Draft((*facts, opened), (_until_complete(case, opened),))
+    opened = LossOpened(at=context.at, loss=context.new_id(), cause="accepted")
+    return Draft((*facts, opened), (_until_complete(context, opened),))
 
 
-_ROWS: Mapping[type[Statement], Callable[[Any, Case, Record], Draft]] = {
+_ROWS: Mapping[type[Statement], Callable[[Any, StatementContext, Record], Draft]] = {
     statements.Complete: _complete,
     statements.Rebind: _rebind,
     statements.Observe: _observe,
@@ -265,25 +266,25 @@ class Proposal(Struct, frozen=True):
     ids: tuple[str, ...] = ()
 
 
-def propose(statement: Statement, case: Case, ids: Sequence[str] = ()) -> Proposal:
+def propose(statement: Statement, context: StatementContext, ids: Sequence[str] = ()) -> Proposal:
     """Return the proposal of a statement. Raises Refused and SelectionError, with the steps to take.
 
     `ids` are the ids of a proposal that was shown earlier; they are reused before new ones are drawn.
     """
-    if case.record is not None and not isinstance(statement, UNGATED) and not case.standing.first_gate_open:
-        raise Refused(*obstacle_messages(case.record, case.standing, case.expected))
+    if context.record is not None and not isinstance(statement, UNGATED) and not context.standing.first_gate_open:
+        raise Refused(*obstacle_messages(context.record, context.standing, context.expected))
     drawn: list[str] = []
 
     def draw() -> str:
-        drawn.append(ids[len(drawn)] if len(drawn) < len(ids) else case.new_id())
+        drawn.append(ids[len(drawn)] if len(drawn) < len(ids) else context.new_id())
         return drawn[-1]
 
-    made = draft(statement, replace(case, new_id=draw))
-    facts = tuple(fact if fact.origin else replace(fact, by=case.by) for fact in made.facts)
-    shown = [Message("appends", describe(fact), _subject(fact, case)) for fact in facts]
+    made = draft(statement, replace(context, new_id=draw))
+    facts = tuple(fact if fact.origin else replace(fact, by=context.by) for fact in made.facts)
+    shown = [Message("appends", describe(fact), _subject(fact, context)) for fact in facts]
     if not (facts or made.notices):
-        shown.append(Message("nothing-to-do", "nothing to do: already recorded", case.standing.place))
-    record = case.record.id if case.record else ""
+        shown.append(Message("nothing-to-do", "nothing to do: already recorded", context.standing.place))
+    record = context.record.id if context.record else ""
     return Proposal(facts, (*shown, *made.notices), made.weakens, digest_of(record, facts, drawn), tuple(drawn))
 
 
@@ -306,6 +307,6 @@ def _comparable(fact: AnyFact) -> AnyFact:
             return fact
 
 
-def _subject(fact: AnyFact, case: Case) -> str:
-    about = subjects(fact, case.record) if case.record else ()
-    return about[0] if about else case.standing.place
+def _subject(fact: AnyFact, context: StatementContext) -> str:
+    about = subjects(fact, context.record) if context.record else ()
+    return about[0] if about else context.standing.place

@@ -133,7 +133,7 @@ UNGATED = (Begin, AcceptLoss, Recover)
 """The statements that are accepted while the first gate is closed: they do not rely on it, or they open it."""
 
 
-class Case(Struct, frozen=True):
+class StatementContext(Struct, frozen=True):
     """The context in which a statement is checked. `record` is None if the place has no record.
 
     `expected` is the id that `record:` names, `notes` are the notes that concern the record, and `second` is as in

@@ -41,13 +41,13 @@ class Store(Protocol):
         """Return the current, durable contents, never cached ones. Raises StoreUnavailable."""
         ...
 
-    def append(self, head: str | None, seq: int, lines: bytes, note: str, *, second: str | None = None) -> None:
+    def append(self, head: str | None, lines: bytes, note: str, *, second: str | None = None) -> None:
         """Append complete lines durably if the hash of the last complete line is `head` (None: no record yet).
 
-        `seq` is the number of the first new line, 1 in a new record; only the head is checked. An incomplete last line
-        is removed. `note` describes the lines, for stores that keep a history. `second` is the head to write to the
-        second place once the lines are durable; None leaves the second place unchanged, and a store without a second
-        place ignores it. Without `lines`, only the second place is updated, if the head is `head`.
+        An incomplete last line is removed. `note` describes the lines, for stores that keep a history. `second` is the
+        head to write to the second place once the lines are durable; None leaves the second place unchanged, and a
+        store without a second place ignores it. Without `lines`, only the second place is updated, if the head is
+        `head`.
 
         When this returns, the lines and the second head have been read back. A second head that neither the record nor
         `lines` contain is never overwritten: the record was reset, and the append fails as if the head had moved.
@@ -70,11 +70,16 @@ class Store(Protocol):
         ...
 
 
+def has_head(data: bytes | None, head: str | None) -> bool:
+    """True if `data` ends with the line whose hash is `head`; with None, if there is no record."""
+    return head is None if data is None else last_head(data) == head
+
+
 def require_head(data: bytes | None, head: str | None, place: str) -> None:
-    """Raise HeadMoved unless `data` ends with the line whose hash is `head`; with None, unless there is no record."""
+    """Raise HeadMoved unless `data` has this head."""
     if (data is None) != (head is None):
         raise head_moved(place, "there is a record already" if head is None else "the record is missing")
-    if data is not None and last_head(data) != head:
+    if not has_head(data, head):
         raise head_moved(place)
 
 

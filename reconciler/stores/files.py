@@ -63,15 +63,7 @@ class FileStore:
             settle_name(self._file)
             return Stored(data)
 
-    def append(
-        self,
-        head: str | None,
-        seq: int,  # noqa: ARG002 - for stores that address lines by number
-        lines: bytes,
-        note: str,  # noqa: ARG002 - a file has no history
-        *,
-        second: str | None = None,  # noqa: ARG002 - a file has no second place for the head
-    ) -> None:
+    def append(self, head: str | None, lines: bytes, note: str, *, second: str | None = None) -> None:  # noqa: ARG002
         """Append the lines under a lock; a failure leaves the file unchanged."""
         with self._failures_named("write"):
             if head is None:

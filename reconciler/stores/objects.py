@@ -25,7 +25,7 @@ from obstore.store import AzureStore, GCSStore, S3Store
 
 from reconciler.errors import Message, RecordDamaged, RecordError, SettingsError, Step, StoreUnavailable
 from reconciler.record.chain import complete, last_head
-from reconciler.record.store import Stored, head_moved, require_head
+from reconciler.record.store import Stored, has_head, head_moved, require_head
 from reconciler.stores.waiting import at_once
 
 if TYPE_CHECKING:
@@ -71,21 +71,13 @@ class ObjectStore:
         self._seen = seen = self._look()
         return Stored(b"".join(segment.data for segment in seen) if seen else None)
 
-    def append(
-        self,
-        head: str | None,
-        seq: int,  # noqa: ARG002 - segments have numbers of their own
-        lines: bytes,
-        note: str,  # noqa: ARG002 - a bucket has no history of appends
-        *,
-        second: str | None = None,  # noqa: ARG002 - a bucket has no second place for the head
-    ) -> None:
+    def append(self, head: str | None, lines: bytes, note: str, *, second: str | None = None) -> None:  # noqa: ARG002
         """Replace the last segment or create the next one."""
         with self._appending:
             if not self._is_proven:
                 self._prove()
             seen, self._seen = self._seen, None
-            if seen is None or last_head(seen[-1].data if seen else b"") != head:
+            if seen is None or not has_head(seen[-1].data if seen else None, head):
                 seen = self._look()
             last = seen[-1] if seen else None
             require_head(last.data if last else None, head, self.place)

@@ -92,15 +92,7 @@ class PostgresStore:
 
         return self._in_connection(work)
 
-    def append(
-        self,
-        head: str | None,
-        seq: int,  # noqa: ARG002 - the last row holds it
-        lines: bytes,
-        note: str,  # noqa: ARG002 - a table has no history of appends
-        *,
-        second: str | None = None,  # noqa: ARG002 - a database has no second place for the head
-    ) -> None:
+    def append(self, head: str | None, lines: bytes, note: str, *, second: str | None = None) -> None:  # noqa: ARG002
         """Insert the lines in one transaction, then read back the last one."""
         new = lines.split(b"\n")[:-1]
 

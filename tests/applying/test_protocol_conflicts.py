@@ -367,7 +367,7 @@ def test_a_lost_answer_and_an_open_loss_send_nothing() -> None:
     bench = Bench(wanting("a"))
     bench.start()
     effect = bench.take(Append)
-    bench.store.append(effect.head, effect.seq, effect.new[0], "")
+    bench.store.append(effect.head, effect.new[0], "")
     append(bench.store, LOSS)
     bench.effects.append(effect)
     bench.append()

@@ -37,10 +37,10 @@ class KilledAt:
     def _wrap(self, store: MemoryStore, *, done: bool) -> None:
         original = store.append
 
-        def append(head: str | None, seq: int, lines: bytes, note: str, *, second: str | None = None) -> None:
+        def append(head: str | None, lines: bytes, note: str, *, second: str | None = None) -> None:
             self.left -= 1
             if self.left or done:
-                original(head, seq, lines, note, second=second)
+                original(head, lines, note, second=second)
             if not self.left:
                 store.append = original  # type: ignore[method-assign]
                 raise Killed
@@ -82,7 +82,7 @@ def test_machine_that_copied_knows_that_the_old_place_is_closed() -> None:
     """It is not suggested where the record is looked for, and the setting that names it is what must change."""
     project = project_to_copy()
     done = Copy(project, A, B).carry_out()
-    assert {note.place: note.closed for note in project.notes.all()} == {A: True, B: False}
+    assert {note.place: note.closed for note in project.notes.read_all()} == {A: True, B: False}
     assert [step.text.partition(" overrides")[0] for step in done.steps] == ["`--state`"]
 
 

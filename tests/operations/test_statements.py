@@ -20,7 +20,7 @@ from reconciler.operations.copying import Copy
 from reconciler.operations.project import Flags, Project
 from reconciler.operations.settings import Sources
 from reconciler.operations.statements import CONFLICTS, append, prepare, refuse_unexpected
-from reconciler.planning.excess import excess
+from reconciler.planning.duplicates import find_duplicates
 from reconciler.record.facts import Begun, Closed, Completed, Exists, LossOpened, Received, RemovalConfirmed, Renamed
 from reconciler.record.gates import Note
 from reconciler.record.statements import (
@@ -287,7 +287,10 @@ class TestImport:
         another = Import(OFFERS, attempt=ID if way.command[5] == "ID" else way.command[5])
         assert [fact.beside for fact in project.say(another).facts if isinstance(fact, Exists)] == [("a",)]
         assert project.say(another).facts == ()
-        assert (len(excess(project.record_at()).twice), excess(project.record_at()).recorded) == (1, ())
+        assert (len(find_duplicates(project.record_at()).delivered), find_duplicates(project.record_at()).recorded) == (
+            1,
+            (),
+        )
 
     @pytest.mark.parametrize("template", [URL.format("old"), "https://hooks.example/old/{attempt}"])
     def test_another_one_at_a_url_of_before(self, template: str) -> None:
@@ -302,7 +305,7 @@ class TestImport:
         assert project.say(another).facts == ()
         record = project.record_at()
         assert (template, "{attempt}" in template) == (record.attempts[ID].template, record.attempts[ID].own_url)
-        assert (len(excess(record).twice), excess(record).recorded) == (1, ())
+        assert (len(find_duplicates(record).delivered), find_duplicates(record).recorded) == (1, ())
 
     def test_id_and_url_that_contradict_each_other(self) -> None:
         """A URL with another id than the one named is refused."""
@@ -315,7 +318,10 @@ class TestImport:
         project.say(Import(OFFERS))
         project.add(*unknown("a", OFFERS))
         project.say(Resolve(OFFERS, created=True, attempts=("a",)))
-        assert (excess(project.record_at()).twice, len(excess(project.record_at()).recorded)) == ((), 1)
+        assert (find_duplicates(project.record_at()).delivered, len(find_duplicates(project.record_at()).recorded)) == (
+            (),
+            1,
+        )
 
     def test_what_replaced_an_import_removed_by_mistake_is_another(self) -> None:
         """The import and what was created in its place deliver twice: neither may be the other."""
@@ -326,7 +332,7 @@ class TestImport:
         project.add(*created("a", OFFERS))
         assert steps_shown(project, Import(OFFERS))[0].endswith(f"--created --attempt {held} --force")
         project.say(Resolve(OFFERS, created=True, attempts=(held,), force=True))
-        assert len(excess(project.record_at()).twice) == 1
+        assert len(find_duplicates(project.record_at()).delivered) == 1
 
     def test_unknown_and_renamed_are_not_imported_twice(self) -> None:
         """A route that may exist already names `resolve`, one under another address `state mv`."""

@@ -48,7 +48,7 @@ def test_an_append_of_another_process_is_no_missing_head() -> None:
     reading = journal.read()
 
     assert reading.standing.missing == ()
-    [note] = notes.all()
+    [note] = notes.read_all()
     assert note.entries == 3
 
 
@@ -60,7 +60,7 @@ def test_another_record_than_the_expected_one_is_not_noted() -> None:
     reading = journal.read()
 
     assert Obstacle.OTHER_RECORD in reading.standing.obstacles
-    assert notes.all() == []
+    assert notes.read_all() == []
 
 
 def test_a_note_of_a_record_with_a_missing_head_does_not_move() -> None:
@@ -71,7 +71,7 @@ def test_a_note_of_a_record_with_a_missing_head_does_not_move() -> None:
     journal = Journal(MemoryStore(record_of()), notes, frozenset())
 
     assert [journal.read().standing.first_gate_open for _ in range(2)] == [False, False]
-    assert notes.all() == [known]
+    assert notes.read_all() == [known]
 
 
 def test_a_missing_record_is_looked_for_where_this_machine_knows_it() -> None:
@@ -133,7 +133,7 @@ def test_a_note_names_the_services_in_one_order() -> None:
     services = frozenset(f"https://{name}.example" for name in "hgfedcba")
     notes = MemoryNotes()
     Journal(MemoryStore(record_of()), notes, services).read()
-    assert [tuple(sorted(services))] == [note.services for note in notes.all()]
+    assert [tuple(sorted(services))] == [note.services for note in notes.read_all()]
 
 
 @pytest.mark.parametrize("is_open", [True, False])

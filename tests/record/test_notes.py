@@ -26,7 +26,7 @@ def test_a_note_is_kept_for_each_record_and_place(tmp_path: Path) -> None:
     for note in (FIRST, *others):
         Notes(tmp_path / "heads").write(note)
 
-    assert {note.head for note in Notes(tmp_path / "heads").all()} == {note.head for note in (FIRST, *others)}
+    assert {note.head for note in Notes(tmp_path / "heads").read_all()} == {note.head for note in (FIRST, *others)}
 
 
 def test_a_note_that_is_not_replaced_stays(tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ def test_a_note_that_is_not_replaced_stays(tmp_path: Path) -> None:
     notes.write(LATER)
     notes.write(FIRST, lambda former: former.entries < FIRST.entries)
 
-    assert notes.all() == [LATER]
+    assert notes.read_all() == [LATER]
 
 
 def test_a_later_head_replaces_the_note(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_a_later_head_replaces_the_note(tmp_path: Path) -> None:
     for note in (FIRST, FIRST, LATER):
         notes.write(note)
         files += [file.stat().st_ino for file in (tmp_path / "heads").glob("*.json")]
-    assert ([True, False], [LATER]) == ([files[0] == files[1], files[1] == files[2]], notes.all())
+    assert ([True, False], [LATER]) == ([files[0] == files[1], files[1] == files[2]], notes.read_all())
 
 
 def test_a_note_that_cannot_be_read_is_not_written_over(tmp_path: Path) -> None:
@@ -66,12 +66,12 @@ def test_a_note_that_cannot_be_read_is_never_ignored(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
     with pytest.raises(SettingsError) as damaged:
-        Notes(tmp_path / "damaged").all()
+        Notes(tmp_path / "damaged").read_all()
     (tmp_path / "gone").mkdir()
     (tmp_path / "gone" / "x.json").symlink_to(tmp_path / "nothing")
     for name in ("file", "gone"):
         with pytest.raises(SettingsError):
-            Notes(tmp_path / name).all()
+            Notes(tmp_path / name).read_all()
     assert damaged.value.messages[0].name == "note-unreadable"
 
 
@@ -83,7 +83,7 @@ def test_a_note_that_is_replaced_while_they_are_read_is_not_missed(tmp_path: Pat
     first = tmp_path / "-.json"  # read before the others, and only once something is written to it
     os.mkfifo(first)
     with ThreadPoolExecutor(1) as pool:
-        found = pool.submit(notes.all)
+        found = pool.submit(notes.read_all)
         with first.open("wb") as late:
             notes.write(elsewhere)
             older.unlink()
@@ -98,4 +98,17 @@ def test_a_note_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
 
     with pytest.raises(StoreUnavailable) as problem:
         Notes(tmp_path / "file" / "heads").write(FIRST)
+    assert problem.value.messages[0].name == "note-unwritable"
+
+
+def test_a_note_that_cannot_be_dropped_is_an_error(tmp_path: Path) -> None:
+    """It is the error of a note that cannot be written, which every caller expects."""
+    notes = Notes(tmp_path / "heads")
+    notes.write(FIRST)
+    (file,) = (tmp_path / "heads").glob("*.json")
+    file.unlink()
+    file.mkdir()
+
+    with pytest.raises(StoreUnavailable) as problem:
+        notes.drop(FIRST)
     assert problem.value.messages[0].name == "note-unwritable"

@@ -69,9 +69,9 @@ def test_second_place(site: Site) -> None:
     store = site.open()
     head = begin(store)
     lines, (line,) = linked(head, 2, [named("x")])
-    store.append(head, 3, lines, "x")
+    store.append(head, lines, "x")
     assert store.read().second in (None, head)
-    store.append(line.hash, 4, b"", "", second=line.hash)
+    store.append(line.hash, b"", "", second=line.hash)
     assert store.read() == Stored(sample()[0] + lines, store.read().second and line.hash)
 
 
@@ -79,7 +79,7 @@ def test_begin_once(site: Site) -> None:
     """A record that is there is never begun again."""
     begin(site.open())
     with pytest.raises(HeadMoved) as refused:
-        site.open("b").append(None, 1, linked(None, 0, [begun("c" * 32)])[0], "begin")
+        site.open("b").append(None, linked(None, 0, [begun("c" * 32)])[0], "begin")
     assert [message.name for message in refused.value.messages] == ["head-moved"]
     assert sample()[0] == site.open().read().data
 
@@ -92,14 +92,14 @@ def test_append_to_another_head(site: Site) -> None:
     add(store, "x")
     for head in (old, "f" * 64):
         with pytest.raises(HeadMoved):
-            late.append(head, 3, linked(head, 2, [named("late")])[0], "late")
+            late.append(head, linked(head, 2, [named("late")])[0], "late")
     assert names_of(store) == ["", "line 2", "x"]
 
 
 def test_append_without_a_record(site: Site) -> None:
     """A record that is not there has no head to append to, and none is begun by that."""
     with pytest.raises(HeadMoved):
-        site.open().append("f" * 64, 3, linked("f" * 64, 2, [named("x")])[0], "append")
+        site.open().append("f" * 64, linked("f" * 64, 2, [named("x")])[0], "append")
     assert site.open().read().data is None
 
 
@@ -119,7 +119,7 @@ def test_ten_thousand_lines(site: Site) -> None:
     store = site.open()
     head = begin(store, 10_000)
     lines, (line,) = linked(head, 10_000, [named("x" * 1_000_000)])
-    store.append(head, 10_001, lines, "large")
+    store.append(head, lines, "large")
     assert line.hash == last_head(store.read().data or b"")
     add(site.open("b"), "after")
     assert len(lines_of(store)) == 10_002
@@ -132,7 +132,7 @@ def test_race_to_begin(site: Site) -> None:
     def run(number: int) -> bool:
         store, lines = site.open(str(number)), linked(None, 0, [begun(f"{number:032x}")])[0]
         barrier.wait()
-        return _wins(lambda: store.append(None, 1, lines, "begin"))
+        return _wins(lambda: store.append(None, lines, "begin"))
 
     with ThreadPoolExecutor(_RACERS) as pool:
         won = list(pool.map(run, range(_RACERS)))
@@ -150,10 +150,10 @@ def test_race_for_a_head(site: Site) -> None:
 
         def run(number: int, barrier: threading.Barrier = barrier, turn: int = turn) -> bool:
             data = stores[number].read().data or b""
-            head, count = last_head(data), data.count(b"\n")
-            lines, made = linked(head, count, [named(f"{turn} {number}"), named("more")])
+            head = last_head(data)
+            lines, made = linked(head, data.count(b"\n"), [named(f"{turn} {number}"), named("more")])
             barrier.wait()
-            return _wins(lambda: stores[number].append(head, count + 1, lines, "race", second=made[-1].hash))
+            return _wins(lambda: stores[number].append(head, lines, "race", second=made[-1].hash))
 
         with ThreadPoolExecutor(_RACERS) as pool:
             won = list(pool.map(run, range(_RACERS)))

@@ -46,7 +46,7 @@ def test_torn_write(path: Path, store: Store, torn: bytes) -> None:
     """A read returns a torn write, and the next append cuts it off."""
     path.write_bytes(sample()[0] + torn)
     assert store.read().data == sample()[0] + torn
-    store.append(sample()[1][-1], 3, b"", "")
+    store.append(sample()[1][-1], b"", "")
     assert path.read_bytes() == sample()[0]
     add(store, "x")
     assert names_of(store) == ["", "line 2", "x"]
@@ -59,7 +59,7 @@ def test_head_of_a_file(path: Path, count: int, length: int) -> None:
     lines = linked(None, 0, [begun(), *(named("x" * length) for _ in range(count - 1))])
     data = lines[0] if count > 1 else linked(None, 0, [begun("a" * length)])[0]
     store = FileStore(path)
-    store.append(None, 1, data, "")
+    store.append(None, data, "")
     add(store, "last")
     assert (count + 1, "last") == (len(names_of(store)), names_of(store)[-1])
 
@@ -69,7 +69,7 @@ def test_last_line_edited(path: Path, store: Store) -> None:
     data, heads = sample()
     path.write_bytes(data.replace(b"line 2", b"line 3"))
     with pytest.raises(HeadMoved):
-        store.append(heads[-1], 3, b"x\n", "")
+        store.append(heads[-1], b"x\n", "")
 
 
 def test_only_a_torn_write(path: Path) -> None:
@@ -79,7 +79,7 @@ def test_only_a_torn_write(path: Path) -> None:
     store = FileStore(path)
     for head in (None, "f" * 64):
         with pytest.raises(HeadMoved):
-            store.append(head, 1, sample()[0], "")
+            store.append(head, sample()[0], "")
     assert store.read().data == b'{"seq":1'
 
 
@@ -134,7 +134,7 @@ def test_replaced_during_the_wait(path: Path, store: Store, monkeypatch: pytest.
 
     monkeypatch.setattr(files, "lock", lock_late)
     with pytest.raises(HeadMoved):
-        store.append(sample()[1][-1], 3, b"x\n", "")
+        store.append(sample()[1][-1], b"x\n", "")
     assert store.read().data == (sample(3)[0] if replaced else None)
 
 
@@ -161,7 +161,7 @@ def test_odd_files(path: Path, store: Store, kind: str) -> None:
         store.read()
     assert name_of(raised) == "record-not-read"
     with pytest.raises(StoreUnavailable) as raised:
-        store.append(sample()[1][-1], 3, b"x\n", "")
+        store.append(sample()[1][-1], b"x\n", "")
     assert name_of(raised) == "record-unwritable"
 
 

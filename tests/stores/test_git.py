@@ -10,13 +10,15 @@ from support.git_world import SOMEBODY, GitWorld, snapshot
 from support.records import add, begin, begun, linked, named, names_of, sample
 
 from reconciler.errors import HeadMoved, ReconcilerError, SettingsError, StoreUnavailable
-from reconciler.stores.git import branch, command
+from reconciler.record.store import head_moved
+from reconciler.stores.git import branch, cache, command
 from reconciler.stores.git.command import advice, reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from reconciler.record.store import Store
+    from reconciler.stores.git.cache import BranchUpdate
 
 HEAD = "state-head"
 
@@ -84,7 +86,7 @@ def test_a_server_that_moves_one_branch_at_a_time(git_world: GitWorld, store: St
     git_world.git("config", "receive.advertiseAtomic", "false", at=git_world.origin)
     head = add(store, "x")
     assert head == store.read().second
-    store.append(head, 4, linked(head, 3, [named("y")])[0], "y")
+    store.append(head, linked(head, 3, [named("y")])[0], "y")
     assert (["", "line 2", "x", "y"], head) == (names_of(store), store.read().second)
 
 
@@ -156,10 +158,10 @@ def test_branch_set_back_to_the_head_of_a_run(git_world: GitWorld, store: Store)
     head = add(store, "x")
     git_world.move("state", old)
     with pytest.raises(HeadMoved):
-        run.append(known, 3, b"y\n", "y", second="f" * 64)
+        run.append(known, b"y\n", "y", second="f" * 64)
     assert store.read().second == head
     named = f"{head}\n".encode()
-    run.append(known, 3, named, "name it", second="f" * 64)
+    run.append(known, named, "name it", second="f" * 64)
     assert run.read().second == "f" * 64
 
 
@@ -167,7 +169,7 @@ def test_branch_begun_anew(git_world: GitWorld, store: Store) -> None:
     """A branch that was deleted and begun anew does not contain the head of the second branch either."""
     git_world.move("state")
     anew = linked(None, 0, [begun("c" * 32)])[0]
-    store.append(None, 1, anew, "begin")
+    store.append(None, anew, "begin")
     stored = git_world.open(machine="b").read()
     assert (stored.data, stored.second) == (anew, sample()[1][-1])
 
@@ -178,7 +180,7 @@ def test_branch_deleted(git_world: GitWorld, store: Store) -> None:
     stored = store.read()
     assert (stored.data, stored.second) == (None, sample()[1][-1])
     with pytest.raises(HeadMoved):
-        store.append(sample()[1][-1], 3, b"x\n", "x")
+        store.append(sample()[1][-1], b"x\n", "x")
 
 
 def test_second_branch_deleted(git_world: GitWorld, store: Store) -> None:
@@ -186,9 +188,9 @@ def test_second_branch_deleted(git_world: GitWorld, store: Store) -> None:
     git_world.move(HEAD)
     assert store.read().second == ""
     head = sample()[1][-1]
-    store.append(head, 3, b"", "")
+    store.append(head, b"", "")
     assert store.read().second == ""
-    store.append(head, 3, b"", "", second=head)
+    store.append(head, b"", "", second=head)
     assert store.read().second == head
 
 
@@ -250,7 +252,7 @@ def test_record_push_refused(plain_world: GitWorld) -> None:
     head = add(store, "x")
     lines, made = linked(old, 2, [begun("d" * 32)])
     with pytest.raises(HeadMoved):
-        late.append(old, 3, lines, "late", second=made[-1].hash)
+        late.append(old, lines, "late", second=made[-1].hash)
     assert store.read().second == head
 
 
@@ -261,11 +263,10 @@ def test_another_run_went_on(plain_world: GitWorld) -> None:
     push = store._cache.push  # type: ignore[attr-defined]
     pushed: list[str] = []
 
-    def push_slowly(*updates: tuple[str, str, str], dry: bool = False) -> str:
-        moved: str = push(*updates, dry=dry)
+    def push_slowly(*updates: BranchUpdate, dry: bool = False) -> None:
+        push(*updates, dry=dry)
         if len(updates) == 1 and not pushed:
             pushed.append(add(other, "theirs"))
-        return moved
 
     store._cache.push = push_slowly  # type: ignore[attr-defined]
     add(store, "ours")
@@ -280,12 +281,11 @@ def test_second_push_comes_too_late(plain_world: GitWorld) -> None:
     push = store._cache.push  # type: ignore[attr-defined]
     refused: list[str] = []
 
-    def push_once_in_vain(*updates: tuple[str, str, str], dry: bool = False) -> str:
-        if updates[0][0] == HEAD and not refused:
+    def push_once_in_vain(*updates: BranchUpdate, dry: bool = False) -> None:
+        if updates[0].branch == HEAD and not refused:
             refused.append(HEAD)
-            return "stale info"
-        moved: str = push(*updates, dry=dry)
-        return moved
+            raise head_moved(HEAD)
+        push(*updates, dry=dry)
 
     store._cache.push = push_once_in_vain  # type: ignore[attr-defined]
     head = add(store, "x")
@@ -358,7 +358,7 @@ def test_git_hangs(git_world: GitWorld, wrap: Callable[[str], None], monkeypatch
     """A git command that does not end is ended, with what it started."""
     wrap('[ "$1" != ls-remote ] || sleep 60; exec "$GIT" "$@"')
     store = git_world.open()
-    monkeypatch.setattr(command, "PATIENCE", 0.1)
+    monkeypatch.setattr(command, "_TIME_LIMIT", 0.1)
     with pytest.raises(StoreUnavailable) as raised:
         store.read()
     assert name_of(raised) == "git-timed-out"
@@ -388,7 +388,7 @@ def test_damaged_cache(git_world: GitWorld, store: Store) -> None:
 def test_cache_locked(git_world: GitWorld, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A fetch waits for another one of this machine, and not forever."""
     add(git_world.open(machine="b"), "x")
-    monkeypatch.setattr(branch, "_PATIENCE", 0.05)
+    monkeypatch.setattr(cache, "_LOCK_TIMEOUT", 0.05)
     (copy,) = (git_world.root / "cache" / "git").glob("*.git")
     with copy.with_suffix(".lock").open("w") as other:
         fcntl.flock(other, fcntl.LOCK_EX)

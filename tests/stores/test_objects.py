@@ -166,7 +166,7 @@ def test_missing_last_segment(bucket: FaultyBucket, store: ObjectStore) -> None:
     assert head.encode() not in data
     assert parse(data, store.place)
     with pytest.raises(HeadMoved):
-        store.append(head, 5, b"x\n", "x")
+        store.append(head, b"x\n", "x")
 
 
 def test_other_objects(bucket: FaultyBucket, store: ObjectStore) -> None:
@@ -199,7 +199,7 @@ def test_other_record_below(bucket: FaultyBucket, store: ObjectStore) -> None:
     head = last_head(store.read().data or b"")
     bucket.versions["000001.jsonl"].append(sample()[0])
     with pytest.raises(StoreUnavailable) as raised:
-        store.append(head, 4, linked(head, 3, [named("x")])[0], "x")
+        store.append(head, linked(head, 3, [named("x")])[0], "x")
     assert name_of(raised) == "objects-not-seen"
 
 
@@ -257,10 +257,10 @@ def test_write_that_fails(
     lines, _ = linked(head, 2, [named("x")])
     bucket.faults = [fault]
     with pytest.raises(error):
-        store.append(head, 3, lines, "x")
+        store.append(head, lines, "x")
     assert names_of(store)[2:] == (["x"] if is_there else [])
     if not is_there:
-        store.append(head, 3, lines, "x")
+        store.append(head, lines, "x")
 
 
 def test_stale_read(bucket: FaultyBucket, store: ObjectStore) -> None:
@@ -271,7 +271,7 @@ def test_stale_read(bucket: FaultyBucket, store: ObjectStore) -> None:
     bucket.faults = ["stale read"]
     assert late.read().data == sample()[0]
     with pytest.raises(HeadMoved):
-        late.append(sample()[1][-1], 3, b"y\n", "y")
+        late.append(sample()[1][-1], b"y\n", "y")
     assert head == last_head(store.read().data or b"")
 
 
@@ -297,7 +297,7 @@ def test_any_faults(runs: list[tuple[int, list[Fault]]]) -> None:
     bucket = FaultyBucket()
     stores = [ObjectStore(bucket) for _ in range(3)]
     data, _ = sample()
-    stores[0].append(None, 1, data, "begin")
+    stores[0].append(None, data, "begin")
     grown, acknowledged = [data], []
     for turn, (number, faults) in enumerate(runs):
         name, bucket.faults = f"{turn} " + "x" * random.Random(turn).choice([1, 150_000]), list(faults)
@@ -305,7 +305,7 @@ def test_any_faults(runs: list[tuple[int, list[Fault]]]) -> None:
             read = stores[number].read().data or b""
             assert bucket.contents().startswith(read)
             head = last_head(read)
-            stores[number].append(head, 0, linked(head, read.count(b"\n"), [named(name)])[0], name)
+            stores[number].append(head, linked(head, read.count(b"\n"), [named(name)])[0], name)
             acknowledged.append(name)
         except RecordError:
             pass
@@ -396,5 +396,5 @@ def test_begin_where_another_begins(bucket: FaultyBucket) -> None:
     assert store.read().data is None
     begin(other)
     with pytest.raises(HeadMoved):
-        store.append(None, 1, linked(None, 0, [begun("c" * 32)])[0], "begin")
+        store.append(None, linked(None, 0, [begun("c" * 32)])[0], "begin")
     assert store.read().data == sample()[0]

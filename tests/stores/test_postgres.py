@@ -82,7 +82,7 @@ def test_silent_server(postgres: Site, store: Store, proxy: Proxy, monkeypatch: 
     proxy.mishaps = ["silence"]
     monkeypatch.setattr(module, "_PATIENCE", 0.2)
     with pytest.raises(StoreUnavailable) as raised:
-        through.append(head, 3, linked(head, 2, [named("x")])[0], "x")
+        through.append(head, linked(head, 2, [named("x")])[0], "x")
     assert "no answer" in what_of(raised)
 
 
@@ -92,7 +92,7 @@ def test_server_that_lost_commits(store: Store, execute: Callable[..., list[Any]
     execute("DELETE FROM {table} WHERE seq > 3")
     assert names_of(store)[2:] == ["x"]
     with pytest.raises(HeadMoved):
-        store.append(head, 5, b"z\n", "z")
+        store.append(head, b"z\n", "z")
 
 
 def test_emptied_table(store: Store, execute: Callable[..., list[Any]]) -> None:
@@ -100,7 +100,7 @@ def test_emptied_table(store: Store, execute: Callable[..., list[Any]]) -> None:
     execute("DELETE FROM {table}")
     assert store.read().data is None
     with pytest.raises(HeadMoved):
-        store.append(sample()[1][-1], 3, b"z\n", "z")
+        store.append(sample()[1][-1], b"z\n", "z")
 
 
 def test_dropped_table(store: Store, execute: Callable[..., list[Any]]) -> None:
@@ -109,7 +109,7 @@ def test_dropped_table(store: Store, execute: Callable[..., list[Any]]) -> None:
     data, _ = linked(heads[-1], 2, [named("late")])
     execute("DROP TABLE {table}")
     with pytest.raises(HeadMoved, match="missing"):
-        store.append(heads[-1], 3, data, "late")
+        store.append(heads[-1], data, "late")
     assert store.read().data is None
 
 
@@ -138,7 +138,7 @@ def test_overtaken_in_the_transaction(postgres: Site, store: Store, execute: Cal
 
     def append() -> None:
         try:
-            postgres.open().append(head, 3, lines, "x")
+            postgres.open().append(head, lines, "x")
         except HeadMoved as problem:
             ended.append(problem)
 

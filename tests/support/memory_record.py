@@ -72,13 +72,12 @@ class MemoryStore:
             raise self._unreadable
         return Stored(self.data, self.second)
 
-    def append(self, head: str | None, seq: int, lines: bytes, note: str, *, second: str | None = None) -> None:
+    def append(self, head: str | None, lines: bytes, note: str, *, second: str | None = None) -> None:
         if self._failures:
             raise self._failures.pop(0)
         data = complete(self.data or b"")
         if last_head(data) != head:
             raise MOVED
-        assert seq == data.count(b"\n") + 1
         if second is not None and self.second and self.second.encode() not in data + lines:
             raise MOVED  # the second place knows of more than the record says
         self.data = data + lines
@@ -106,7 +105,7 @@ class MemoryNotes(Notes):
         self.kept: dict[tuple[str, str], Note] = {}
         self.problem: Exception | None = None
 
-    def all(self) -> list[Note]:
+    def read_all(self) -> list[Note]:
         return list(self.kept.values())
 
     def write(self, note: Note, replaces: Callable[[Note], bool] = lambda _: True) -> None:
@@ -139,9 +138,7 @@ def append(store: MemoryStore, *facts: AnyFact, moves_second: bool = True) -> No
     assert store.data is not None
     data = complete(store.data)
     lines, new = link(last_head(data) or START, data.count(b"\n"), facts)
-    store.append(
-        last_head(data), data.count(b"\n") + 1, lines, "another run", second=new[-1].hash if moves_second else None
-    )
+    store.append(last_head(data), lines, "another run", second=new[-1].hash if moves_second else None)
 
 
 def facts_after(store: MemoryStore, reading: Reading) -> Sequence[AnyFact]:

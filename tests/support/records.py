@@ -48,7 +48,7 @@ def sample(count: int = 2) -> tuple[bytes, list[str]]:
 def begin(store: Store, count: int = 2) -> str:
     """Begin a record in a store, and return its head."""
     data, heads = sample(count)
-    store.append(None, 1, data, "begin", second=heads[-1])
+    store.append(None, data, "begin", second=heads[-1])
     return heads[-1]
 
 
@@ -70,7 +70,7 @@ def add(store: Store, *names: str) -> str:
     assert data is not None
     head, count = last_head(data), data.count(b"\n")
     new, lines = link(head, count, [named(name) for name in names])
-    store.append(head, count + 1, new, f"add {names[0]}", second=lines[-1].hash)
+    store.append(head, new, f"add {names[0]}", second=lines[-1].hash)
     return lines[-1].hash
 
 

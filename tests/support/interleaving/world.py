@@ -64,13 +64,14 @@ class World:
 
     # The record
 
-    def append(self, place: str, head: str | None, seq: int, lines: bytes, second: str | None) -> None:
+    def append(self, place: str, head: str | None, lines: bytes, second: str | None) -> None:
         """Append to a place. Raises HeadMoved."""
         store = MemoryStore()
         store.data, store.second = self.places[place].data, self.places[place].second
-        store.append(head, seq, lines, "", second=second)
+        store.append(head, lines, "", second=second)
         self.places[place] = Stored(store.data, store.second)
-        for line in self.lines(place)[seq - 1 :] if lines else ():
+        recorded = self.lines(place)
+        for line in recorded[len(recorded) - lines.count(b"\n") :]:
             match line.fact:
                 case Intended():
                     self.intents[line.fact.attempt] = line.fact.what
@@ -142,16 +143,16 @@ class PortStore:
         stored: Stored = self._actor.wait(Call(f"reads {self.place}", lambda world: world.places[self.place], (_fail,)))
         return stored
 
-    def append(self, head: str | None, seq: int, lines: bytes, note: str, *, second: str | None = None) -> None:
+    def append(self, head: str | None, lines: bytes, note: str, *, second: str | None = None) -> None:
         def perform(world: World) -> None:
-            world.append(self.place, head, seq, lines, second)
+            world.append(self.place, head, lines, second)
 
         def lose_answer(world: World) -> None:
             perform(world)
             raise DOWN
 
         def lose_second(world: World) -> None:
-            world.append(self.place, head, seq, lines, None)
+            world.append(self.place, head, lines, None)
             raise DOWN
 
         self._actor.wait(Call(f"appends {note} to {self.place}", perform, (_fail, lose_answer, lose_second)))
@@ -170,7 +171,7 @@ class PortNotes(MemoryNotes):
         super().__init__()
         self._actor = actor
 
-    def all(self) -> list[Note]:
+    def read_all(self) -> list[Note]:
         notes: list[Note] = self._actor.at_once(lambda world: list(self._of(world).values()))
         return notes
 

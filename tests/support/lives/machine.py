@@ -85,7 +85,7 @@ class Machine:
 
     def knows(self, key: tuple[str, str], record: Record) -> bool:
         """True if a record is one to go by: of a file, only on a machine that has a note of it."""
-        notes = Notes(self.home / "reconciler" / "heads").all() if key[0] else []
+        notes = Notes(self.home / "reconciler" / "heads").read_all() if key[0] else []
         return not key[0] or any(is_of(note, record, key[1]) for note in notes)
 
     def run(self, *words: str, kill_at: int = 0) -> Ran:

@@ -50,7 +50,7 @@ def send_first(patch: pytest.MonkeyPatch) -> None:
 def append_without_comparing(patch: pytest.MonkeyPatch) -> None:
     """The store appends whatever the head is."""
 
-    def append(self: Any, head: Any, seq: int, lines: bytes, note: str, *, second: Any = None) -> None:
+    def append(self: Any, head: Any, lines: bytes, note: str, *, second: Any = None) -> None:
         self.data += lines
         self.second = second if self.second is not None else None
 

@@ -180,7 +180,7 @@ class Simulation:
             assert reading is not None
             missing = {*reading.standing.missing}
             for machine in self.machines:
-                missing |= {note.head for note in machine.notes.all() if not reading.record.contains(note.head)}
+                missing |= {note.head for note in machine.notes.read_all() if not reading.record.contains(note.head)}
             loss = LossOpened(at=self._at, loss=self.world.new_id(), cause="accepted", heads=tuple(sorted(missing)))
             self.journal.accept(reading, [loss], "accept-loss")
             self.world.loss_since = self.world.now

@@ -153,33 +153,33 @@ class SimStore(MemoryStore):
             return self._earlier
         return super().read()
 
-    def append(self, head: str | None, seq: int, lines: bytes, note: str, *, second: str | None = None) -> None:
+    def append(self, head: str | None, lines: bytes, note: str, *, second: str | None = None) -> None:
         world = self._world
         if world.happens("append_fails"):
             raise DOWN
         if world.happens("append_late"):
-            world.later(world.rng.choice((0.1, 3.0, 80.0)), lambda: self._arrive(head, seq, lines, note, second))
+            world.later(world.rng.choice((0.1, 3.0, 80.0)), lambda: self._arrive(head, lines, note, second))
             raise DOWN
         loses_second = self.second is not None and second is not None and world.happens("second_lost")
-        self._append(head, seq, lines, note, None if loses_second else second)
+        self._append(head, lines, note, None if loses_second else second)
         if loses_second or world.happens("append_lost"):
             raise world.rng.choice((DOWN, MOVED))
 
-    def _append(self, head: str | None, seq: int, lines: bytes, note: str, second: str | None) -> None:
+    def _append(self, head: str | None, lines: bytes, note: str, second: str | None) -> None:
         earlier = super().read()
-        super().append(head, seq, lines, note, second=second)
+        super().append(head, lines, note, second=second)
         self._earlier = earlier
         assert self.data is not None
         recorded = chain.parse(chain.complete(self.data), self.place)
-        for line in recorded[seq - 1 :]:
+        for line in recorded[len(recorded) - lines.count(b"\n") :]:
             self._world.tell(f"recorded: {type(line.fact).__name__} {getattr(line.fact, 'attempt', '')[:6]}")
             if isinstance(line.fact, Answered):
                 self.answered.add(line.fact.attempt)
         if self.second is None or second is not None:
             self.durable |= {line.fact.attempt for line in recorded if isinstance(line.fact, Intended)}
 
-    def _arrive(self, head: str | None, seq: int, lines: bytes, note: str, second: str | None) -> None:
+    def _arrive(self, head: str | None, lines: bytes, note: str, second: str | None) -> None:
         try:
-            self._append(head, seq, lines, note, second)
+            self._append(head, lines, note, second)
         except (HeadMoved, StoreUnavailable):
             self._world.tell("a late append meets another head")

@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from reconciler.model.record import Attempt, Record
 
 
-class Excess(Struct, frozen=True):
+class Duplicates(Struct, frozen=True):
     """The routes that several live attempts have, by code and URL; the attempt to keep comes first.
 
-    `twice` are the routes that are delivered twice. `recorded` are the routes that are only recorded twice: an import
-    and another attempt with the same codes and URL count as one subscription.
+    `delivered` are the routes that are delivered twice. `recorded` are the routes that are only recorded twice: an
+    import and another attempt with the same codes and URL count as one subscription.
     """
 
-    twice: tuple[Duplicate, ...]
+    delivered: tuple[Duplicate, ...]
     recorded: tuple[Duplicate, ...]
 
 
-def excess(record: Record) -> Excess:
+def find_duplicates(record: Record) -> Duplicates:
     """Return the routes that several live attempts of one service have, once for each target involved."""
-    services: dict[str, str] = {}
+    services: dict[str, str] = {}  # by base URL
     first: dict[tuple[str, str], Attempt] = {}
     groups: dict[tuple[str, str], list[Attempt]] = {}
     for attempt in record.attempts.values():
@@ -44,7 +44,7 @@ def excess(record: Record) -> Excess:
             if earlier is not attempt:
                 groups.setdefault(key, [earlier]).append(attempt)
     routes = [route for attempts in groups.values() for route in _shared_routes(attempts)]
-    return Excess(
+    return Duplicates(
         tuple(sorted((route for route, is_twice in routes if is_twice), key=_order)),
         tuple(sorted((route for route, is_twice in routes if not is_twice), key=_order)),
     )
@@ -54,12 +54,12 @@ def duplicates_by_target(
     routes: Iterable[Duplicate], record: Record, selection: Selection
 ) -> dict[TargetName, list[Duplicate]]:
     """Return, by target, the duplicate routes that involve an attempt of a selected address."""
-    found: dict[TargetName, list[Duplicate]] = {}
+    by_target: dict[TargetName, list[Duplicate]] = {}
     for route in routes:
         addresses = {record.attempts[attempt].address for attempt in route.attempts}
         if any(address.target == route.target and selection.has(address) for address in addresses):
-            found.setdefault(route.target, []).append(route)
-    return found
+            by_target.setdefault(route.target, []).append(route)
+    return by_target
 
 
 def surplus_of(subscription: Subscription, attempts: Sequence[Attempt]) -> list[Surplus]:
@@ -84,15 +84,15 @@ def surplus_of(subscription: Subscription, attempts: Sequence[Attempt]) -> list[
 
 def outlived(subscription: Subscription | Request, attempts: Sequence[Attempt]) -> list[Attempt]:
     """Return the live attempts that were given up and whose desired codes a later live attempt delivers too."""
-    found = []
+    replaced = []
     for number, attempt in enumerate(attempts):
         if attempt.given_up and attempt.status is Status.LIVE:
             useful = set(attempt.codes).intersection(subscription.codes)
             later = [other for other in attempts[number + 1 :] if other.status is Status.LIVE]
             there = [other for other in later if other.is_at(subscription.template)]
             if there and useful <= {code for other in there for code in other.codes}:
-                found.append(attempt)
-    return found
+                replaced.append(attempt)
+    return replaced
 
 
 def _shared_routes(attempts: Sequence[Attempt]) -> Iterator[tuple[Duplicate, bool]]:
@@ -126,5 +126,5 @@ def _keep_first(attempt: Attempt) -> tuple[bool, bool, bool, str, str]:
     return attempt.given_up, attempt.imported, not has_secret, attempt.since, attempt.id
 
 
-def _order(found: Duplicate) -> tuple[str, str, str]:
-    return found.target, found.code, found.url
+def _order(route: Duplicate) -> tuple[str, str, str]:
+    return route.target, route.code, route.url
