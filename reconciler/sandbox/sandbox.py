@@ -6,7 +6,7 @@ import secrets
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Self
 
-from reconciler.loopback import Server
+from reconciler.http_server import Server
 from reconciler.sandbox.courier import Courier
 from reconciler.sandbox.endpoints import Service
 from reconciler.sandbox.events import Started
