@@ -11,12 +11,11 @@ if TYPE_CHECKING:
 
     from deepdiff.model import DiffLevel
 
+    FieldValues = Mapping[str, object]
+    """One side of a comparison: field names with a text or a set of texts."""
 
-Side = dict[str, object]
-"""One side of a comparison: field names with a text or a set of texts."""
 
-
-def differences(before: Mapping[str, object], after: Mapping[str, object]) -> tuple[Field, ...]:
+def differences(before: FieldValues, after: FieldValues) -> tuple[Field, ...]:
     """Return the fields that differ, sorted by name, with additions first. The result is empty if both sides are equal.
 
     Items added to a set form one field, and items removed from it form another.

@@ -11,9 +11,10 @@ from reconciler.reports.document import alerts
 from reconciler.reports.words import counted, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from reconciler.model.status import Difference, Pairs, Parity, Side
+    from reconciler.reports.differences import FieldValues
 
 
 def parity_document(pairs: Pairs) -> doc.Document:
@@ -90,10 +91,10 @@ def _fields(difference: Difference) -> tuple[doc.Field, ...]:
             doc.Field(code, after=f"first observed {at}" if at else "never observed")
             for code, at in sorted(difference.unproven.items())
         )
-    return differences(_side_fields(difference.a), _side_fields(difference.b))
+    return differences(_field_values(difference.a), _field_values(difference.b))
 
 
-def _side_fields(side: Side | None) -> Mapping[str, object]:
+def _field_values(side: Side | None) -> FieldValues:
     if side is None:
         return {}
     return {"eventCodes": set(side.codes), **({"webhookUrl": side.written} if side.written else {})}

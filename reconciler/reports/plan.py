@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from reconciler.model.desired import Subscription
     from reconciler.model.plan import Change, Duplicate, Plan, Request, TargetPlan
     from reconciler.model.record import Attempt
-    from reconciler.reports.differences import Side
+    from reconciler.reports.differences import FieldValues
 
     Cells = dict[tuple[str, str], dict[str, str]]
     """The text of each table cell, by subscription name and event code, then by target."""
@@ -135,17 +135,17 @@ def _fields(change: Change) -> tuple[doc.Field, ...]:
     match change.action:
         case Action.REMOVE:
             going = [attempt for attempt in change.before if attempt.id in change.concerns]
-            return differences({**_side(going), "webhookUrl": {attempt.url for attempt in going}}, {})
+            return differences({**_field_values(going), "webhookUrl": {attempt.url for attempt in going}}, {})
         case Action.RESTORE:
             return ()
         case Action.RETRY:
-            return differences({}, _side(desired))
+            return differences({}, _field_values(desired))
         case Action.EXTEND:
-            before = _side(change.before)
+            before = _field_values(change.before)
             added = set(change.request.codes) if change.request else set()
             return differences(before, {**before, "eventCodes": {*_codes(change.before), *added}})
         case Action.CREATE | Action.REPLACE | Action.BLOCKED:
-            return differences(_side(change.before), _side(desired))
+            return differences(_field_values(change.before), _field_values(desired))
         case _:
             assert_never(change.action)
 
@@ -154,7 +154,7 @@ def _codes(attempts: Iterable[Attempt]) -> set[str]:
     return {code for attempt in attempts for code in attempt.codes}
 
 
-def _side(parts: Iterable[Attempt | Request]) -> Side:
+def _field_values(parts: Iterable[Attempt | Request]) -> FieldValues:
     parts = tuple(parts)
     urls = ", ".join(sorted({part.template for part in parts}))
     return {"eventCodes": {code for part in parts for code in part.codes}, "webhookUrl": urls} if parts else {}
