@@ -19,8 +19,8 @@ The pipeline (ARCHITECTURE.md has it function by function):
 
 `model` has the values that all rooms share, `disk` durable writes and locks, `errors` the errors with their exit codes.
 `notifications` verifies what the service sends and reads what was captured.
-`sandbox` is a local stand-in for the service and `receiver` for a partner's endpoint, both on the server in `loopback`;
-neither shares code with `service`.
+`sandbox` is a local stand-in for the service and `receiver` for a partner's endpoint, both on the server in
+`http_server`; neither shares code with `service`.
 """
 
 __version__ = "0.1.0"

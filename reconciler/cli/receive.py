@@ -17,7 +17,7 @@ from reconciler.notifications.captured import read_captured
 from reconciler.operations.receiving import Listening, SignatureCheck, detect_signature
 from reconciler.operations.secrets import secrets_by_template, secrets_of
 from reconciler.receiver.receiver import Behaviour
-from reconciler.reports.words import harmless_line
+from reconciler.reports.words import harmless_json, harmless_line
 
 if TYPE_CHECKING:
     from reconciler.cli.invocation import Invocation
@@ -99,7 +99,7 @@ def _shown(delivery: Delivery) -> str:
             "eventCode": request.code or None,
             "body": request.body.decode(errors="replace"),
         }
-        return json.dumps(document).replace("##[", r"##\u005b")
+        return harmless_json(json.dumps(document))
 
     verified = {True: "verified", False: "unverified", None: ""}[request.verified]
     again = f"delivery {delivery.number}" if (delivery.number or 1) > 1 else ""

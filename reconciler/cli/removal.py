@@ -13,7 +13,7 @@ from reconciler.cli.status import status_of
 from reconciler.planning.status import removals as removals_of
 from reconciler.record.statements import CancelRemoval, ConfirmRemoval, RequestRemoval
 from reconciler.reports.json import removals_json
-from reconciler.reports.status import removals_document
+from reconciler.reports.removals import removals_document
 
 if TYPE_CHECKING:
     from reconciler.cli.invocation import Invocation

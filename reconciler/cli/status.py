@@ -16,7 +16,8 @@ from reconciler.planning.status import status as status_now
 from reconciler.planning.status import verdict_of_status
 from reconciler.record.gates import obstacle_messages
 from reconciler.reports.json import parity_json, status_json
-from reconciler.reports.status import parity_document, status_document
+from reconciler.reports.parity import parity_document
+from reconciler.reports.status import status_document
 
 if TYPE_CHECKING:
     from reconciler.cli.invocation import Invocation

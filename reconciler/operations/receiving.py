@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from reconciler.disk import private_directory, replace_file
 from reconciler.errors import CallFailed, Message, ReconcilerError, Refused, SettingsError, Step
-from reconciler.loopback import Server
+from reconciler.http_server import Server
 from reconciler.model.url import is_loopback
 from reconciler.notifications.captured import read_captured
 from reconciler.notifications.signatures import detect, verify
@@ -28,9 +28,9 @@ from reconciler.sandbox import Sandbox
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+    from reconciler.http_messages import Request
     from reconciler.model.desired import Verification
     from reconciler.notifications.captured import Captured
-    from reconciler.requests import Request
 
     SecretsByTemplate = Callable[[], Mapping[str, Collection[bytes]]]
 

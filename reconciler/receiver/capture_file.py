@@ -40,6 +40,7 @@ class CaptureFile:
         self.path, self._batch = path, _Batch()
         self._filling, self._writing = Lock(), Lock()
         try:
+            # O_NONBLOCK: a device is refused below, but opening it could block (a serial line without a peer does).
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o600)
             sync_directory(path.parent)  # a file is lost if its name is not on disk
         except OSError as problem:
@@ -77,9 +78,8 @@ class CaptureFile:
     def _check_ours(self) -> None:
         """Raise SettingsError for a file with other contents: an append would remove its incomplete last line."""
         is_regular = stat.S_ISREG(os.fstat(self._descriptor).st_mode)
-        first, newline, _ = (
-            os.pread(self._descriptor, LINE_LIMIT, 0).partition(b"\n") if is_regular else (b"", b"", b"")
-        )
+        start = os.pread(self._descriptor, LINE_LIMIT, 0) if is_regular else b""
+        first, newline, _ = start.partition(b"\n")
         if newline:
             parse_line(first, f"{self.path}:1")
         elif not is_regular or first[:1] not in (b"", b"{"):
@@ -90,10 +90,10 @@ class CaptureFile:
         """Write after the last newline and sync. Raises OSError; nothing is written then."""
         lock(self._descriptor, self.path, _PATIENCE)
         try:
-            size = os.fstat(self._descriptor).st_size
-            begin = max(0, size - LINE_LIMIT)
-            torn = size and os.pread(self._descriptor, 1, size - 1) != b"\n"
-            end = begin + os.pread(self._descriptor, LINE_LIMIT, begin).rfind(b"\n") + 1 if torn else size
+            end = os.fstat(self._descriptor).st_size
+            if end and os.pread(self._descriptor, 1, end - 1) != b"\n":  # an incomplete line, of a write that failed
+                begin = max(0, end - LINE_LIMIT)
+                end = begin + os.pread(self._descriptor, LINE_LIMIT, begin).rfind(b"\n") + 1
             try:
                 os.ftruncate(self._descriptor, end)
                 write_at(self._descriptor, data, end)

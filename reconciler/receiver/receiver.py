@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from reconciler.http_messages import Response
 from reconciler.notifications.captured import Captured, code_of, line_of
-from reconciler.requests import Response
 from reconciler.values import stamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from reconciler.requests import Request
+    from reconciler.http_messages import Request
 
 UNVERIFIED_BUDGET = 64 * 1024 * 1024
 """The limit for unverified notifications kept on disk, in bytes."""

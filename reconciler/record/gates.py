@@ -246,9 +246,20 @@ def resolve_step(attempt: Attempt, text: str, outcome: str, *, force: bool = Fal
 
 
 def removal_command(verb: str, attempt: Attempt, codes: Collection[str]) -> tuple[str, ...]:
-    """Return the command `removal VERB` for codes of an attempt: it names them, unless they are all it delivers."""
-    options = () if set(codes) >= set(attempt.codes) else (word for code in codes for word in ("--code", code))
-    return "reconciler", "removal", verb, attempt.address, "--attempt", attempt.id, *options
+    """Return the command `removal VERB` for codes of an attempt."""
+    options = removal_options((attempt.id,), codes_to_name(attempt, codes))
+    return "reconciler", "removal", verb, attempt.address, *options
+
+
+def codes_to_name(attempt: Attempt, codes: Collection[str]) -> tuple[str, ...]:
+    """Return the codes of an attempt that a command names: none if they are all it delivers."""
+    return () if set(codes) >= set(attempt.codes) else tuple(codes)
+
+
+def removal_options(ids: Iterable[str], codes: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the options of a `removal` command that name attempts, by id, and codes."""
+    options = [("--attempt", attempt) for attempt in ids] + [("--code", code) for code in codes]
+    return tuple(word for option in options for word in option)
 
 
 def in_flight_until(loss: Loss) -> float:

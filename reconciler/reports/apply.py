@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from reconciler.errors import Message, step
 from reconciler.model.plan import Action, Block, Done, Verdict
 from reconciler.planning.reasons import unresolved
+from reconciler.record.gates import removal_options
 from reconciler.reports.document import Commands, Document, Letter, Paragraph, Table, Todo, Tone, alerts
 from reconciler.reports.letters import Purpose, letter, letters_by_target, one_line
-from reconciler.reports.plan import differing, superseded_alerts, verdict
+from reconciler.reports.plan import describe_differences, superseded_alerts, verdict
 from reconciler.reports.words import SIGNS, capital, counted, listed
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ WORDS = dict(zip(Done, _WORDS, strict=True))
 TONES = {Done.CREATED: Tone.ADDED, Done.RESTORED: Tone.CHANGED, Done.REQUESTED: Tone.REMOVED}
 """WORDS names each outcome, in the order of `Done`. TONES holds the tones of the outcomes that are not errors."""
 _ELSEWHERE = "already done by another run"
-_HEAD = ("", "address", "outcome", "status", "attempt")
+_COLUMNS = ("", "address", "outcome", "status", "attempt")
 
 
 def apply_document(applied: Applied) -> Document:
@@ -34,7 +35,7 @@ def apply_document(applied: Applied) -> Document:
     rows = tuple(_row(result, _ELSEWHERE if result in elsewhere else "") for result in applied.results)
     fine = (*elsewhere, *waiting)
     tones = (Tone.PLAIN if result in fine else TONES.get(result.outcome, Tone.ERROR) for result in applied.results)
-    table = Table(_HEAD, rows, tuple(tones))
+    table = Table(_COLUMNS, rows, tuple(tones))
     noted = superseded_alerts(applied.left.superseded) if applied.left else ()
     return Document(
         "apply",
@@ -48,7 +49,7 @@ def apply_document(applied: Applied) -> Document:
         ),
         body=(*([table] if rows else []), *_letters(applied), *noted),
         summary=tuple(Paragraph(text, Tone.WARNING) for text in _left(applied)),
-        next=Commands(tuple(_next(applied))) if any(_next(applied)) else None,
+        next=Commands(following) if (following := tuple(_next(applied))) else None,
     )
 
 
@@ -174,15 +175,16 @@ def _letters(applied: Applied) -> Iterator[Letter]:
 def _left(applied: Applied) -> Sequence[str]:
     if applied.left is None:
         return ("The record could not be read at the end: what is left is not known.",)
-    return [f"{capital(word)}." for word in differing(applied.left)] if applied.results else []
+    return [f"{capital(word)}." for word in describe_differences(applied.left)] if applied.results else []
 
 
 def _next(applied: Applied) -> Iterator[Todo]:
     if applied.removal:
         ids: dict[str, list[str]] = {}
         for attempt in sorted(applied.removal, key=lambda attempt: (attempt.address, attempt.id)):
-            ids.setdefault(attempt.address.target, []).extend(("--attempt", attempt.id))
-        commands = tuple(("reconciler", "removal", "confirm", f"{target}/*", *named) for target, named in ids.items())
+            ids.setdefault(attempt.address.target, []).append(attempt.id)
+        named = {f"{target}/*": removal_options(attempts) for target, attempts in ids.items()}
+        commands = tuple(("reconciler", "removal", "confirm", where, *options) for where, options in named.items())
         yield Todo("Once the operator has deleted them, run", commands)
     if _is_unfinished(applied) or applied.signal:
         yield Todo("To see what is left, run", (("reconciler", "plan"),))

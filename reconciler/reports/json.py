@@ -10,8 +10,9 @@ import msgspec
 from reconciler import __version__
 from reconciler.model.plan import SENDS, Action, Done
 from reconciler.reports.document import sentence
-from reconciler.reports.plan import each
-from reconciler.reports.status import letter_to_delete
+from reconciler.reports.plan import across_targets
+from reconciler.reports.removals import letter_to_delete
+from reconciler.reports.words import harmless_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,16 +28,16 @@ Json = dict[str, Any]
 
 
 def render(document: Any) -> str:
-    """Return a document as indented JSON text, without `##[`, which a GitHub Actions runner reads as a command."""
-    text = msgspec.json.format(msgspec.json.encode(document, enc_hook=str), indent=2).decode()
-    return text.replace("##[", r"##\u005b")
+    """Return a document as indented JSON text."""
+    return harmless_json(msgspec.json.format(msgspec.json.encode(document, enc_hook=str), indent=2).decode())
 
 
 def plan_json(plan: Plan) -> Json:
     """Return the JSON document of a plan; `plan --out` saves it too."""
     counts = Counter(change.action for change in plan.changes)
-    surplus, duplicates = each(plan, lambda target: target.surplus), each(plan, lambda target: target.duplicates)
-    awaiting = each(plan, lambda target: target.awaiting_removal)
+    surplus = across_targets(plan, lambda target: target.surplus)
+    duplicates = across_targets(plan, lambda target: target.duplicates)
+    awaiting = across_targets(plan, lambda target: target.awaiting_removal)
     return {
         "format_version": FORMAT,
         "tool_version": __version__,

@@ -1,6 +1,7 @@
 """Builds letters to the operator, who alone can list and delete subscriptions at the service.
 
-A letter names what the operator can search for: URLs, codes, times and the ids that the service assigned.
+It names what the operator can search for: URLs, codes, times and the ids that the service assigned. The help and the
+pages call it the message to the operator.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ def letter(attempts: Sequence[Attempt], purpose: Purpose, staying: Sequence[Atte
     these = f"{'these' if several else 'this'} webhook subscription{'s' if several else ''} of {target}"
     match purpose:
         case Purpose.DELETE:
-            first = f"Please delete {these}{_extent(attempts)}:"
+            first = f"Please delete {these}{_partial_ending(attempts)}:"
         case Purpose.KEEP:
-            partial = any(set(_asked(attempt, purpose)) < set(attempt.codes) for attempt in attempts)
+            partial = any(set(_codes_in_question(attempt, purpose)) < set(attempt.codes) for attempt in attempts)
             these = f"the event codes below of {these}" if partial else these
             them = "them" if several or partial else "it"
             first = f"Please keep {these}: our earlier request to delete {them} is withdrawn."
@@ -51,14 +52,14 @@ def letter(attempts: Sequence[Attempt], purpose: Purpose, staying: Sequence[Atte
             assert_never(purpose)
     lines = [first]
     for number, attempt in enumerate(attempts, 1):
-        lines += ["", *_described(attempt, f"{number}. " if several else "", purpose)]
+        lines += ["", *_item_lines(attempt, f"{number}. " if several else "", purpose)]
     if staying:
         lines += ["", "Please keep, though the URL is the same:"]
-        lines += [f"- our reference {attempt.id}, {_when(attempt, purpose)}" for attempt in staying]
+        lines += [f"- our reference {attempt.id}, {_creation_text(attempt, purpose)}" for attempt in staying]
     return tuple(lines)
 
 
-def _extent(attempts: Sequence[Attempt]) -> str:
+def _partial_ending(attempts: Sequence[Attempt]) -> str:
     """Return the end of the first sentence if only some event codes are to be deleted; otherwise ""."""
     partial = [set(attempt.requested_codes) < set(attempt.codes) for attempt in attempts if attempt.requested_codes]
     if not any(partial):
@@ -66,25 +67,25 @@ def _extent(attempts: Sequence[Attempt]) -> str:
     return " in part, only the event codes below" if sum(partial) == len(attempts) else ", some of them only in part"
 
 
-def _asked(attempt: Attempt, purpose: Purpose) -> Collection[str]:
+def _codes_in_question(attempt: Attempt, purpose: Purpose) -> Collection[str]:
     """Return the event codes of an attempt that a letter is about."""
     codes = {Purpose.DELETE: attempt.requested_codes, Purpose.KEEP: tuple(attempt.cancelled), Purpose.ASK: ()}
     return codes[purpose] or attempt.codes
 
 
-def _described(attempt: Attempt, number: str, purpose: Purpose) -> list[str]:
-    codes = _asked(attempt, purpose)
+def _item_lines(attempt: Attempt, number: str, purpose: Purpose) -> list[str]:
+    codes = _codes_in_question(attempt, purpose)
     staying = [code for code in attempt.codes if code not in codes] if purpose is Purpose.DELETE else []
     ids = ", ".join(f"{name} {value}" for name, value in sorted(attempt.fields.items()) if name.lower().endswith("id"))
     rows = [f"URL: {attempt.url}", f"event codes: {', '.join(codes)}"]
     rows += [f"delete only these event codes; keep the other {len(staying)}: {', '.join(staying)}"] if staying else []
-    rows += [f"service: {attempt.base_url}", _when(attempt, purpose), *([f"ids: {ids}"] if ids else [])]
+    rows += [f"service: {attempt.base_url}", _creation_text(attempt, purpose), *([f"ids: {ids}"] if ids else [])]
     rows.append(f"our reference: {attempt.id}")
     indent = " " * len(number)
     return [f"{number if index == 0 else indent}{row}" for index, row in enumerate(rows)]
 
 
-def _when(attempt: Attempt, purpose: Purpose) -> str:
+def _creation_text(attempt: Attempt, purpose: Purpose) -> str:
     if attempt.imported:
         return f"known to us since {attempt.since}"
     if attempt.outcome is Outcome.CREATED and purpose is not Purpose.ASK:

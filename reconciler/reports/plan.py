@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from reconciler.errors import Message, step
 from reconciler.model.plan import SENDS, Action, Block
+from reconciler.record.gates import removal_options
 from reconciler.reports import document as doc
-from reconciler.reports.document import Field, alerts, todos
+from reconciler.reports.differences import differences
+from reconciler.reports.document import alerts, todos
 from reconciler.reports.words import SIGNS, capital, counted, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from deepdiff.model import DiffLevel
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from reconciler.model.desired import Subscription
     from reconciler.model.plan import Change, Duplicate, Plan, Request, TargetPlan
     from reconciler.model.record import Attempt
+    from reconciler.reports.differences import FieldValues
 
     Cells = dict[tuple[str, str], dict[str, str]]
     """The text of each table cell, by subscription name and event code, then by target."""
@@ -40,27 +41,28 @@ def plan_document(
     """
     changes = sorted(plan.changes, key=lambda change: change.action is not Action.BLOCKED)
     work = [change for change in changes if change.action is not Action.BLOCKED]
+    idle_tone = doc.Tone.ADDED if is_in_line(plan) else doc.Tone.WARNING
     return doc.Document(
         "plan",
         verdict(plan),
-        doc.Tone.PLAIN if plan.changes else doc.Tone.ADDED if settled(plan) else doc.Tone.WARNING,
+        doc.Tone.PLAIN if plan.changes else idle_tone,
         facts=(
             ("Targets", listed(sorted(plan.targets), 8) or "none"),
             *([("Selection", listed(plan.selection))] if plan.selection else ()),
             ("Digest", plan.digest),
         ),
         alerts=tuple(blocked_alerts(plan)),
-        body=tuple(map(changed, changes)),
+        body=tuple(map(change_block, changes)),
         summary=(*alerts((*warnings, *(unrecovered(plan) if plan.unrecovered else ())), "Warning"), *_summary(plan)),
         next=doc.Commands(following) if (following := tuple(_next(plan, saved, applies=bool(work)))) else None,
         details=tuple(_details(plan, desired)),
     )
 
 
-def settled(plan: Plan) -> bool:
+def is_in_line(plan: Plan) -> bool:
     """True if everything in force is known to be exactly what is desired."""
     foreign = any(target.foreign for target in plan.targets.values())
-    return not (plan.changes or plan.gates or foreign or differing(plan) or _unresolved(plan))
+    return not (plan.changes or plan.gates or foreign or describe_differences(plan) or _unresolved(plan))
 
 
 def _unresolved(plan: Plan) -> list[str]:
@@ -69,42 +71,43 @@ def _unresolved(plan: Plan) -> list[str]:
     return [counted(count, "unresolved create") + " on targets not in config/"] if count else []
 
 
-def differing(plan: Plan) -> list[str]:
+def describe_differences(plan: Plan) -> list[str]:
     """Return, with counts, the differences from the configuration that an apply cannot remove."""
-    surplus, twice = each(plan, lambda target: target.surplus), each(plan, lambda target: target.duplicates)
-    awaiting = each(plan, lambda target: target.awaiting_removal)
+    surplus = across_targets(plan, lambda target: target.surplus)
+    duplicates = across_targets(plan, lambda target: target.duplicates)
+    awaiting = across_targets(plan, lambda target: target.awaiting_removal)
     codes = sum(len(item.codes) for item in surplus)
     undeclared = sum(attempt.in_force for attempt in plan.undeclared)
-    since = min((attempt.requested for attempt in awaiting if attempt.requested), default="")
+    since = [attempt.requested for attempt in awaiting if attempt.requested]
+    when = f" since {min(since)}" if since else ""
     words = [
-        counted(len(twice), "route delivered twice", "routes delivered twice") if twice else "",
+        counted(len(duplicates), "route delivered twice", "routes delivered twice") if duplicates else "",
         counted(codes, "surplus code") if codes else "",
         counted(undeclared, "subscription") + " in force on targets not in config/" if undeclared else "",
-        counted(len(awaiting), "removal") + f" awaited{since and f' since {since}'}" if awaiting else "",
+        counted(len(awaiting), "removal") + f" awaited{when}" if awaiting else "",
     ]
     return [word for word in words if word]
 
 
-def each(plan: Plan, part: Callable[[TargetPlan], Iterable[_Item]]) -> list[_Item]:
+def across_targets(plan: Plan, part: Callable[[TargetPlan], Iterable[_Item]]) -> list[_Item]:
     """Return the items of one part of every target's plan."""
     return [item for name in sorted(plan.targets) for item in part(plan.targets[name])]
 
 
 def awaits_operator(plan: Plan) -> bool:
     """True if the plan contains a requested removal of a subscription or of some of its codes."""
-    surplus = each(plan, lambda target: target.surplus)
-    return bool(each(plan, lambda target: target.awaiting_removal)) or any(item.requested for item in surplus)
+    surplus = across_targets(plan, lambda target: target.surplus)
+    return bool(across_targets(plan, lambda target: target.awaiting_removal)) or any(item.requested for item in surplus)
 
 
 def verdict(plan: Plan) -> str:
     """Return one or two sentences that say what a plan changes and what else differs."""
-    if settled(plan):
-        return (
-            f"No changes. {counted(plan.unchanged, 'subscription matches', 'subscriptions match')} the configuration."
-        )
+    if is_in_line(plan):
+        matching = counted(plan.unchanged, "subscription matches", "subscriptions match")
+        return f"No changes. {matching} the configuration."
     counts = Counter(change.action for change in plan.changes)
     blocked = counts.pop(Action.BLOCKED, 0)
-    rest = [*([f"{blocked} blocked"] if blocked else []), *_unresolved(plan), *differing(plan)]
+    rest = [*([f"{blocked} blocked"] if blocked else []), *_unresolved(plan), *describe_differences(plan)]
     if not counts:
         closed = ["no create is possible" if plan.gates else "a target belongs to another service or account"]
         return f"Nothing to apply. {capital(listed(rest or closed))}."
@@ -114,13 +117,13 @@ def verdict(plan: Plan) -> str:
     return " ".join([f"Plan: {words}{sent}.", *([f"{capital(listed(rest))}."] if rest else [])])
 
 
-def changed(change: Change) -> doc.Changed:
+def change_block(change: Change) -> doc.Changed:
     """Return the block for a change: the fields that differ and a note for each consequence."""
     is_blocked = change.action is Action.BLOCKED  # the alerts give its reasons, once for all changes that share them
     reasons = [message for message in change.reasons if not is_blocked and message.name not in _IN_THE_DIFFERENCE]
     notes = [doc.Paragraph(message.what, doc.Tone.FAINT) for message in reasons]
     notes += [doc.Paragraph(message.what, doc.Tone.WARNING) for message in change.warnings]
-    steps = [step for message in (*reasons, *change.warnings) for step in message.steps]
+    steps = [advice for message in (*reasons, *change.warnings) for advice in message.steps]
     tone = _TONES.get(change.action, doc.Tone.CHANGED)
     return doc.Changed(
         SIGNS[change.action], change.address, change.action, tone, _fields(change), tuple(notes), todos(steps)
@@ -132,24 +135,26 @@ def _fields(change: Change) -> tuple[doc.Field, ...]:
     match change.action:
         case Action.REMOVE:
             going = [attempt for attempt in change.before if attempt.id in change.concerns]
-            return differences({**_side(going), "webhookUrl": {attempt.url for attempt in going}}, {})
+            return differences({**_field_values(going), "webhookUrl": {attempt.url for attempt in going}}, {})
         case Action.RESTORE:
             return ()
         case Action.RETRY:
-            return differences({}, _side(desired))
+            return differences({}, _field_values(desired))
         case Action.EXTEND:
-            before = _side(change.before)
+            before = _field_values(change.before)
             added = set(change.request.codes) if change.request else set()
             return differences(before, {**before, "eventCodes": {*_codes(change.before), *added}})
         case Action.CREATE | Action.REPLACE | Action.BLOCKED:
-            return differences(_side(change.before), _side(desired))
+            return differences(_field_values(change.before), _field_values(desired))
+        case _:
+            assert_never(change.action)
 
 
 def _codes(attempts: Iterable[Attempt]) -> set[str]:
     return {code for attempt in attempts for code in attempt.codes}
 
 
-def _side(parts: Iterable[Attempt | Request]) -> Side:
+def _field_values(parts: Iterable[Attempt | Request]) -> FieldValues:
     parts = tuple(parts)
     urls = ", ".join(sorted({part.template for part in parts}))
     return {"eventCodes": {code for part in parts for code in part.codes}, "webhookUrl": urls} if parts else {}
@@ -158,7 +163,7 @@ def _side(parts: Iterable[Attempt | Request]) -> Side:
 def blocked_alerts(plan: Plan) -> Iterator[doc.Alert]:
     """Yield the reasons why changes are blocked; a cause precedes its consequences."""
     yield from alerts(plan.gates, "Blocked")
-    yield from alerts(each(plan, lambda target: target.foreign), "Blocked")
+    yield from alerts(across_targets(plan, lambda target: target.foreign), "Blocked")
     blocked = [change for change in plan.changes if change.action is Action.BLOCKED]
     said = {Block.GATE} if plan.gates else set()
     for change in blocked:
@@ -184,36 +189,33 @@ def surplus_messages(plan: Plan) -> Iterator[Message]:
 
     The message has the command that requests their removal, unless it was already requested.
     """
-    for surplus in each(plan, lambda target: target.surplus):
+    for surplus in across_targets(plan, lambda target: target.surplus):
         codes = ", ".join(surplus.codes)
         if surplus.requested:
             yield Message("surplus-requested", f"delivers {codes} until the operator removes it", surplus.address)
             continue
-        options = [word for code in surplus.codes for word in ("--code", code)]
-        command = ("reconciler", "removal", "request", surplus.address, "--attempt", surplus.attempt, *options)
-        yield Message(
-            "surplus",
-            f"delivers {counted(len(surplus.codes), 'surplus code')}: {codes}",
-            surplus.address,
-            (step("to request the removal of surplus codes, run", *command),),
-        )
+        options = removal_options((surplus.attempt,), surplus.codes)
+        command = ("reconciler", "removal", "request", surplus.address, *options)
+        what = f"delivers {counted(len(surplus.codes), 'surplus code')}: {codes}"
+        steps = (step("to request the removal of surplus codes, run", *command),)
+        yield Message("surplus", what, surplus.address, steps)
 
 
 def superseded_alerts(attempts: Iterable[Attempt]) -> tuple[doc.Alert, ...]:
     """Return notes that these attempts may exist in addition to their retries, and how to find out."""
     what = "may exist too: record a notification with `state observe`, or ask the operator with `removal list`"
-    notes = (Message("superseded", what, f"{each.address} (attempt {each.id}, {each.url})") for each in attempts)
-    return alerts(notes, "Note")
+    places = (f"{attempt.address} (attempt {attempt.id}, {attempt.url})" for attempt in attempts)
+    return alerts((Message("superseded", what, place) for place in places), "Note")
 
 
 def _summary(plan: Plan) -> Iterator[doc.Block]:
     yield from alerts(surplus_messages(plan), "Warning")
-    for route in each(plan, lambda target: target.duplicates):
-        yield doc.Paragraph(twice(route, "delivered"), doc.Tone.WARNING)
-    for attempt in each(plan, lambda target: target.awaiting_removal):
+    for route in across_targets(plan, lambda target: target.duplicates):
+        yield doc.Paragraph(duplicate_text(route, "delivered"), doc.Tone.WARNING)
+    for attempt in across_targets(plan, lambda target: target.awaiting_removal):
         partial = set(attempt.requested_codes) < set(attempt.codes)
         codes = f" of {', '.join(attempt.requested_codes)}" if partial else ""
-        since = attempt.requested and f" since {attempt.requested}"
+        since = f" since {attempt.requested}" if attempt.requested else ""
         text = f"{attempt.address}: removal{codes} awaited{since} (attempt {attempt.id})"
         yield doc.Paragraph(text, doc.Tone.WARNING)
     yield from superseded_alerts(plan.superseded) if plan.superseded else ()
@@ -235,7 +237,7 @@ def _urls(plan: Plan, *, overridden: bool) -> tuple[tuple[str, str], ...]:
     )  # fmt: skip
 
 
-def twice(route: Duplicate, how: str) -> str:
+def duplicate_text(route: Duplicate, how: str) -> str:
     """Return the message that two attempts deliver the same route, or are recorded as delivering it."""
     return f"{route.target}: {route.code} is {how} twice to {route.url}, by attempts {listed(route.attempts)}"
 
@@ -276,7 +278,7 @@ def _cells(plan: Plan, desired: Iterable[Subscription]) -> Cells:
             if change.action is not Action.EXTEND or code not in before:
                 word = f"{SIGNS[change.action]} {change.action}"
                 cells.setdefault((change.address.name, code), {})[change.address.target] = word
-    for surplus in each(plan, lambda target: target.surplus) if planned else ():
+    for surplus in across_targets(plan, lambda target: target.surplus) if planned else ():
         for code in surplus.codes:
             cells.setdefault((surplus.address.name, code), {})[surplus.address.target] = "surplus"
     return cells
@@ -286,49 +288,3 @@ def matrix(cells: Cells, names: Sequence[str]) -> doc.Table:
     """Return a table of subscriptions and codes, with a column for each target."""
     rows = tuple((*key, *(cells[key].get(name, "") for name in names)) for key in sorted(cells))
     return doc.Table(("subscription", "code", *names), rows)
-
-
-Side = dict[str, object]
-"""One side of a comparison: field names with a text or a set of texts."""
-
-
-def differences(before: Mapping[str, object], after: Mapping[str, object]) -> tuple[Field, ...]:
-    """Return the fields that differ, sorted by name, with additions first. The result is empty if both sides are equal.
-
-    Items added to a set form one field, and items removed from it form another.
-    """
-    if before == after:
-        return ()
-    if not before:
-        return tuple(Field(name, after=", ".join(_items(after[name]))) for name in sorted(after))
-    if not after:
-        return tuple(Field(name, before=", ".join(_items(before[name]))) for name in sorted(before))
-    from deepdiff import DeepDiff  # noqa: PLC0415 - it costs more to import than a plan takes
-
-    fields: list[Field] = []
-    sets: dict[tuple[str, bool], list[str]] = {}
-    for kind, levels in DeepDiff(
-        before, after, view="tree", hasher=hash, threshold_to_diff_deeper=0
-    ).items():  # deepdiff's own hasher fails on lone surrogates
-        for name, old, new in map(_name_and_texts, levels):
-            if kind in ("set_item_added", "set_item_removed"):
-                sets.setdefault((name, kind == "set_item_added"), []).append(new or old)
-            else:
-                fields.append(Field(name, old, new))
-    for (name, added), items in sets.items():
-        text = ", ".join(sorted(items))
-        fields.append(Field(name, after=text) if added else Field(name, before=text))
-    return tuple(sorted(fields, key=lambda field: (field.name, not field.after, field.before, field.after)))
-
-
-def _name_and_texts(level: DiffLevel) -> tuple[str, str, str]:
-    """Return the name of a field and its texts before and after, or "" if there is none."""
-    name = str(level.path(output_format="list")[0])
-    return name, *(", ".join(_items(side)) for side in (level.t1, level.t2))  # type: ignore[return-value]
-
-
-def _items(value: object) -> Iterator[str]:
-    if isinstance(value, (set, frozenset, tuple, list)):
-        yield from sorted(map(str, value))
-    elif isinstance(value, str):
-        yield value

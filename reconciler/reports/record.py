@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from reconciler.model.record import Attempt
     from reconciler.reports.document import Block
 
-_HEAD = ("address", "status", "codes", "URL", "since", "attempt")
+_COLUMNS = ("address", "status", "codes", "URL", "since", "attempt")
 
 
 def record_document(attempts: Sequence[Attempt], messages: Sequence[Message], *, whole: bool) -> Document:
@@ -32,7 +32,7 @@ def record_document(attempts: Sequence[Attempt], messages: Sequence[Message], *,
             for attempt in attempts
         ]
         tones = [Tone.ERROR if attempt.unresolved else Tone.PLAIN for attempt in attempts]
-        body.append(Table(_HEAD, tuple(rows), tuple(tones)))
+        body.append(Table(_COLUMNS, tuple(rows), tuple(tones)))
     in_force = sum(attempt.in_force for attempt in attempts)
     unresolved = sum(attempt.unresolved for attempt in attempts)
     verdict = f"{counted(in_force, 'subscription')} in force"

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from reconciler.requests import Response
+from reconciler.http_messages import Response
 from reconciler.sandbox.events import notification_body
 from reconciler.sandbox.faults import error_response
 from reconciler.sandbox.layout import API_NAMES
@@ -19,7 +19,7 @@ from reconciler.sandbox.layout import API_NAMES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from reconciler.requests import Request
+    from reconciler.http_messages import Request
     from reconciler.sandbox.events import Token
     from reconciler.sandbox.layout import Provider, Target
     from reconciler.sandbox.world import World

@@ -40,8 +40,8 @@ from typing import TYPE_CHECKING, assert_never
 from msgspec import Struct
 
 from reconciler.errors import Message, SettingsError, Step
-from reconciler.loopback import send_whole
-from reconciler.requests import Response
+from reconciler.http_messages import Response
+from reconciler.http_server import send_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping

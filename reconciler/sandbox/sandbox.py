@@ -6,12 +6,12 @@ import secrets
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Self
 
-from reconciler.loopback import Server
-from reconciler.sandbox.courier import Courier
+from reconciler.http_server import Server
 from reconciler.sandbox.endpoints import Service
 from reconciler.sandbox.events import Started
 from reconciler.sandbox.faults import FaultPlan, transmit
 from reconciler.sandbox.layout import DOCUMENTED_TARGETS, check_names, lay_out
+from reconciler.sandbox.notification_sender import NotificationSender
 from reconciler.sandbox.world import Memory, World
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Sandbox:
             used = {name: (target.client_id, target.client_secret) for name, target in laid_out.items()}
             self.world.record(Started(instance, self._server.server_port, used))
             self._service = Service(self.world, self.url)
-            self._courier = Courier(self.world)
+            self._sender = NotificationSender(self.world)
             self._stack = stack.pop_all()
 
     def variables(self) -> list[tuple[str, str]]:
@@ -88,12 +88,12 @@ class Sandbox:
 
     def start(self) -> None:
         self._server.__enter__()
-        self._courier.start()
+        self._sender.start()
 
     def close(self) -> None:
         """End every connection, delivery and thread within seconds. May be called more than once."""
         self._server.stop()
-        self._courier.close()
+        self._sender.close()
         self._stack.close()
 
     def __enter__(self) -> Self:

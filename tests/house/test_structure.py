@@ -19,7 +19,7 @@ MODULES = {
     for path in sorted(ROOT.rglob("*.py"))
 }
 ROOMS = sorted({name.split(".")[1] for name in MODULES if name.count(".") > 1})
-LARGEST = {"lines of code": 15_165, "modules": 147}
+LARGEST = {"lines of code": 15_250, "modules": 152}
 """What the whole package may have at most; lower it when less is needed."""
 DOORS = {
     # What `--help` does not load, and what completion, colour, a format or an error needs.
@@ -35,7 +35,7 @@ DOORS = {
     "model.address": {"difflib"},
     "operations.project": {"getpass", "pwd"},
     "operations.settings": {"dotenv.parser"},
-    "reports.plan": {"deepdiff"},
+    "reports.differences": {"deepdiff"},
     "reports.html": {"jinja2"},
     "reports.terminal": {"textwrap"},
     # Calls to the service, encryption, and stores whose library not everybody has.

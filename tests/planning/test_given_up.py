@@ -16,7 +16,8 @@ from reconciler.reports.apply import apply_document
 from reconciler.reports.document import Alert
 from reconciler.reports.json import status_json
 from reconciler.reports.plan import plan_document
-from reconciler.reports.status import removals_document, status_document
+from reconciler.reports.removals import removals_document
+from reconciler.reports.status import status_document
 from reconciler.reports.terminal import render
 from reconciler.values import stamp
 

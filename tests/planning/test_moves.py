@@ -11,7 +11,7 @@ from reconciler.model.plan import Action, Block, Duplicate, Surplus
 from reconciler.model.record import Status
 from reconciler.planning.status import removals
 from reconciler.reports.plan import verdict
-from reconciler.reports.status import letter_to_delete
+from reconciler.reports.removals import letter_to_delete
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from reconciler.model.plan import Action, Block
 from reconciler.planning.status import removals
 from reconciler.reports.json import plan_json, render
 from reconciler.reports.plan import plan_document
-from reconciler.reports.status import removals_document
+from reconciler.reports.removals import removals_document
 from reconciler.reports.terminal import render as as_text
 
 Planned = list[tuple[str, Action, Block | None, tuple[str, ...]]]

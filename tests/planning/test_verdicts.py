@@ -11,7 +11,7 @@ from reconciler.planning.status import removals, verdict_of_status
 from reconciler.record.gates import Obstacle
 from reconciler.reports.apply import apply_document
 from reconciler.reports.document import Alert
-from reconciler.reports.status import removals_document
+from reconciler.reports.removals import removals_document
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ import pytest
 from support.notified import notification
 
 from reconciler.errors import SettingsError
+from reconciler.http_messages import Request, Response
 from reconciler.notifications.captured import Captured, line_of, parse_line, read_captured
 from reconciler.receiver import receiver as module
 from reconciler.receiver.capture_file import CaptureFile
 from reconciler.receiver.receiver import Behaviour, Delivery, Receiver, Refusal
-from reconciler.requests import Request, Response
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

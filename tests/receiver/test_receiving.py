@@ -12,7 +12,8 @@ from support.notified import notification, post
 from support.sandbox_client import STAGING, create
 
 from reconciler.errors import CallFailed, Message, Refused, SettingsError
-from reconciler.loopback import Server
+from reconciler.http_messages import Request, Response
+from reconciler.http_server import Server
 from reconciler.model.desired import Verification
 from reconciler.model.record import Status
 from reconciler.notifications.captured import Captured, read_captured
@@ -30,7 +31,6 @@ from reconciler.operations.receiving import (
 )
 from reconciler.receiver.receiver import Behaviour
 from reconciler.record.statements import Begin
-from reconciler.requests import Request, Response
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -30,12 +30,15 @@ from reconciler.model.status import (
 )
 from reconciler.reports import terminal
 from reconciler.reports.apply import apply_document
+from reconciler.reports.differences import differences
 from reconciler.reports.doctor import doctor_document, validation_document
 from reconciler.reports.document import Alert, Changed, Field, Table, Tone, alerts, sentence
 from reconciler.reports.letters import Purpose, letter, letters_by_target, one_line
-from reconciler.reports.plan import differences, plan_document
+from reconciler.reports.parity import parity_document
+from reconciler.reports.plan import plan_document
 from reconciler.reports.record import history_document, record_document
-from reconciler.reports.status import parity_document, removals_document, status_document
+from reconciler.reports.removals import removals_document
+from reconciler.reports.status import status_document
 from reconciler.reports.words import ago, counted, listed
 
 PRODUCTION = TargetName("europe/production")
@@ -279,6 +282,21 @@ def test_a_removal_list_says_what_to_run_then() -> None:
     assert f"reconciler removal confirm {OFFERS} --attempt {ID} --code A" in text
     assert f"our reference {staying.id}" in text
     assert document.title == "1 removal awaited."
+
+
+def test_removals_are_confirmed_together_where_one_command_can_name_them() -> None:
+    """One command is for all whole attempts, and one for each set of codes."""
+    ids = [letter * 32 for letter in "abcde"]
+    codes = (("A",), ("A", "B"), ("B",), ("A",), ("A", "B"))
+    pairs = zip(ids, codes, strict=True)
+    attempts = [attempt(id=ident, codes=("A", "B"), requested_codes=asked) for ident, asked in pairs]
+    awaiting = tuple(AwaitingRemoval(held, held.requested_codes, AT) for held in attempts)
+    text = terminal.render(removals_document([Removals(STAGING, AT, awaiting)]))
+    assert [
+        f"reconciler removal confirm 'europe/staging/*' --attempt {ids[0]} --attempt {ids[3]} --code A",
+        f"reconciler removal confirm 'europe/staging/*' --attempt {ids[1]} --attempt {ids[4]}",
+        f"reconciler removal confirm {OFFERS} --attempt {ids[2]} --code B",
+    ] == [line.strip() for line in text.splitlines() if "removal confirm" in line]
 
 
 def test_what_was_sent_again_can_be_settled_with_the_operators_answer() -> None:

@@ -12,7 +12,7 @@ from reconciler.model.plan import Action, Block, Plan, Request
 from reconciler.model.record import Status
 from reconciler.reports import html, markdown, terminal
 from reconciler.reports.document import Alert, Field
-from reconciler.reports.plan import changed, plan_document
+from reconciler.reports.plan import change_block, plan_document
 
 GATE = Message("loss-open", "a loss is open", "state.jsonl", (step("run", "reconciler", "state", "complete"),))
 AWAITING = attempt(status=Status.AWAITING_REMOVAL, requests=("r",), requested=AT, requested_codes=("ONB10011",))
@@ -141,14 +141,14 @@ def test_a_change_shows_the_fields_that_it_changes(action: Action, fields: tuple
     before = () if action is Action.CREATE else (attempt(codes=("LOA10013", "ONB10011")),)
     wanted = Request(("ONB10011", "ONB10012"), URL)
     request = Request(("ONB10012",), URL) if action is Action.EXTEND else None
-    assert changed(change(action, before=before, after=wanted, request=request, concerns=(ID,))).fields == fields
+    assert change_block(change(action, before=before, after=wanted, request=request, concerns=(ID,))).fields == fields
 
 
 def test_reasons_that_repeat_the_difference_are_left_out() -> None:
     """The fields say which codes are new; a step that a warning names is kept."""
     repeats = Message("new-codes", "new event codes: ONB10012")
     warns = Message("cancel", "cancel the request", "", (step("if it was removed, run", "reconciler", "removal"),))
-    shown = changed(change(Action.EXTEND, before=(attempt(),), reasons=(repeats,), warnings=(warns,)))
+    shown = change_block(change(Action.EXTEND, before=(attempt(),), reasons=(repeats,), warnings=(warns,)))
     assert [note.text for note in shown.notes] == ["cancel the request"]
     assert shown.todos[0].commands == (("reconciler", "removal"),)
 
@@ -176,5 +176,5 @@ def test_a_removal_of_some_codes_names_those(asked: tuple[str, ...], told: str) 
 def test_a_removal_shows_the_url_of_what_goes() -> None:
     """The URL of a create call was filled in by then, and the next create gets another."""
     gone = attempt(url=f"{URL}/{ID}", template=f"{URL}/{{attempt}}")
-    fields = changed(change(Action.REMOVE, before=(gone,), concerns=(ID,))).fields
+    fields = change_block(change(Action.REMOVE, before=(gone,), concerns=(ID,))).fields
     assert [field.before for field in fields if field.name == "webhookUrl"] == [f"{URL}/{ID}"]

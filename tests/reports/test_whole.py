@@ -50,9 +50,11 @@ from reconciler.reports.document import (
     Table,
 )  # fmt: skip
 from reconciler.reports.json import applied_json, parity_json, plan_json, removals_json, render, status_json
+from reconciler.reports.parity import parity_document
 from reconciler.reports.plan import plan_document
 from reconciler.reports.record import history_document, record_document
-from reconciler.reports.status import parity_document, removals_document, status_document
+from reconciler.reports.removals import removals_document
+from reconciler.reports.status import status_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.sandbox_client import STAGING, call
 
-from reconciler.sandbox import Sandbox, courier
+from reconciler.sandbox import Sandbox, notification_sender
 from reconciler.sandbox.events import notification_body
 from reconciler.sandbox.faults import FaultPlan
 from reconciler.sandbox.layout import lay_out
@@ -157,7 +157,7 @@ def test_delivery_is_given_up_after_three_retries(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 2", b"nonsense\r\n\r\n"])
 def test_endpoint_that_does_not_answer(sandbox: Sandbox, answer: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Silence, half a status line and what is no HTTP are failures; the first two are bounded in time."""
-    monkeypatch.setattr(courier, "ANSWER_WITHIN", 0.1)
+    monkeypatch.setattr(notification_sender, "ANSWER_WITHIN", 0.1)
     monkeypatch.setattr("reconciler.sandbox.world.ATTEMPTS", 1)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         subscribe(sandbox, f"http://127.0.0.1:{listener.getsockname()[1]}/offers")
@@ -176,7 +176,7 @@ def test_answer_without_its_end(
     sandbox: Sandbox, length: bytes, start: bytes, hangs: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A status that came counts, however the body ends."""
-    monkeypatch.setattr(courier, "ANSWER_WITHIN", 0.1)
+    monkeypatch.setattr(notification_sender, "ANSWER_WITHIN", 0.1)
     monkeypatch.setattr("reconciler.sandbox.world.ATTEMPTS", 1)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         subscribe(sandbox, f"http://127.0.0.1:{listener.getsockname()[1]}/offers")

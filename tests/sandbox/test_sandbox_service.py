@@ -15,7 +15,7 @@ from support.notified import wait_until
 from support.sandbox_client import STAGING, WANTED, ask_token, call, create, get_token
 
 from reconciler.errors import SettingsError
-from reconciler.requests import Request
+from reconciler.http_messages import Request
 from reconciler.sandbox import Sandbox
 from reconciler.sandbox.endpoints import Service
 from reconciler.sandbox.faults import FaultPlan

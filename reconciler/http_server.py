@@ -20,7 +20,7 @@ from threading import Lock, Thread, current_thread
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from reconciler.errors import Message, SettingsError, Step
-from reconciler.requests import Malformed, Request, Response, read_body, read_head
+from reconciler.http_messages import Malformed, Request, Response, read_body, read_head
 
 if TYPE_CHECKING:
     from collections.abc import Callable

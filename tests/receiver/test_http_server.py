@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from support.notified import Answered, notification, post, talk, wait_until
 
 from reconciler.errors import SettingsError
-from reconciler.loopback import Server
-from reconciler.requests import BODY_LIMIT, Malformed, Request, Response, parse_head, read_body
+from reconciler.http_messages import BODY_LIMIT, Malformed, Request, Response, parse_head, read_body
+from reconciler.http_server import Server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
