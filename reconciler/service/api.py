@@ -6,6 +6,7 @@ separate call, which the caller decides on after it has read the record again.
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import TYPE_CHECKING, Self
 
 import msgspec
@@ -69,7 +70,8 @@ class Service:
         self._timeout = timeout
         self._transport = Transport()
         self._tokens = Tokens(self._transport, TokenCache(cache_dir / "tokens"), target, credentials, timeout)
-        self._secrets = {credentials.client_id, credentials.client_secret.get_secret_value()}
+        self._secrets_lock = Lock()  # without it, two threads could each drop the other's token
+        self._secrets = frozenset({credentials.client_id, credentials.client_secret.get_secret_value()})
 
     def __enter__(self) -> Self:
         return self
@@ -141,8 +143,9 @@ class Service:
         sent: Collection[str] = (),
     ) -> Answer:
         """Send one call. `sent` holds its values that are not secret, so that the response may repeat them."""
-        self._secrets = {*self._secrets, token}  # includes the tokens of earlier calls: a service may echo one later
-        secrets = self._secrets
+        with self._secrets_lock:
+            self._secrets |= {token}  # keeps the tokens of earlier calls: a service may echo one later
+            secrets = self._secrets
         headers = {"authorization": f"Bearer {token}", "content-type": "application/json", "accept": accept}
         result = self._transport.send(
             "POST", self._target.base_url + path, headers, content,

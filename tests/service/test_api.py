@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -98,6 +99,26 @@ class TestCreateSubscription:
         """A service that echoes the token of the call before does not get it into the record."""
         lending_service.script((401, ""), (201, json.dumps({"id": "sub-1", "traceId": TOKEN_1})))
         assert {"id": "sub-1"} == [create(service) for _ in range(2)][1].fields
+
+    def test_tokens_of_two_threads_stay_secrets(
+        self, service: Service, lending_service: LendingService, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A token that another thread uses for the first time at the same moment is redacted in later calls."""
+        other = threading.Thread(target=create, args=(service,))
+
+        class SlowToken(str):
+            def __hash__(self) -> int:
+                if other.ident is None:
+                    other.start()
+                    other.join(0.2)
+                return super().__hash__()
+
+        tokens = iter([SlowToken(TOKEN_1), "another-of-them", TOKEN_2])
+        monkeypatch.setattr(service, "token", lambda: next(tokens))
+        lending_service.script(*[(201, json.dumps({"id": "sub-1", "traceId": "another-of-them"}))] * 3)
+        create(service)
+        other.join()
+        assert {"id": "sub-1"} == create(service).fields
 
     def test_withheld(self, service: Service, lending_service: LendingService) -> None:
         """Without leave nothing is sent."""
