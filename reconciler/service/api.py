@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from reconciler.errors import CallFailed, Message, TokenError, step
 from reconciler.model.outcome import Answer, Outcome
-from reconciler.service.fields import clear_fields
 from reconciler.service.outcomes import outcome_of
+from reconciler.service.redaction import storable_fields
 from reconciler.service.tokens import TokenCache, Tokens
 from reconciler.service.transport import Transport, always
 from reconciler.values import Discreet
@@ -154,4 +154,4 @@ class Service:
         answer = outcome_of(result, secrets)
         if answer.outcome is not Outcome.CREATED:
             return answer
-        return replace(answer, fields=clear_fields(answer.body, sent, secrets))
+        return replace(answer, fields=storable_fields(answer.body, sent, secrets))
