@@ -58,10 +58,10 @@ def lead_failure(outcome: Outcome, detail: str | None, target: str) -> CallFaile
     return CallFailed(Message(name, f"{what}: {detail}" if detail else what, target, (step(advice),)))
 
 
-class Service:
-    """The service, with the credentials of one target. `timeout` limits each whole call, in seconds.
+class ServiceClient:
+    """Calls the service with the credentials of one target. `timeout` limits each whole call, in seconds.
 
-    Any number of threads may call it. Services with the same `cache_dir` share their tokens.
+    Any number of threads may call it. Clients with the same `cache_dir` share their tokens.
     """
 
     def __init__(self, target: Target, credentials: Credentials, *, timeout: float, cache_dir: Path) -> None:

@@ -189,7 +189,7 @@ class Machines:
             patch.setattr(Project, "new_id", staticmethod(world.new_id))
             patch.setattr(Project, "by", lambda _: {"user": "somebody", "host": self._running[-1].machine.name})
             patch.setattr(Project, "_open", lambda _, place: self._running[-1].machine.shelf(place))
-            patch.setattr(api, "Service", lambda *args, **options: _Service(self, *args, **options))
+            patch.setattr(api, "ServiceClient", lambda *args, **options: _Service(self, *args, **options))
             patch.setattr(applying_run, "drive", self._drive)
             patch.setattr(applying_run, "unless_interrupted", lambda job, *_: job())
             patch.setattr(apply_operation, "carry_out", self._carry_out)
