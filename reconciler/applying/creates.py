@@ -26,9 +26,10 @@ from reconciler.model.plan import Action, Done
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from reconciler.applying.append_queue import AppendQueue, WorkQueue
+    from reconciler.applying.append_queue import AppendQueue
     from reconciler.applying.calls import ApplyFact
     from reconciler.applying.events import CallEnded, Context, Effect
+    from reconciler.applying.work_queue import WorkQueue
     from reconciler.model.address import Address, TargetName
     from reconciler.model.plan import Change
     from reconciler.record.journal import Reading
@@ -252,7 +253,7 @@ class Creates:
             self._work.requested += change.concerns
         self._appends.add(facts, now)
         self._breakers[target] = self._breakers.get(target, Breaker()).after(answer)
-        self._work.conclude(change, Done(answer.outcome), answer.status, call.attempt, answer.detail)
+        self._work.finish(change, Done(answer.outcome), answer.status, call.attempt, answer.detail)
 
     def _forget(self, call: Call) -> None:
         if self._calls.pop(call.attempt, None) is not None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from reconciler.applying.append_queue import AppendEnd, AppendQueue, WorkQueue
+from reconciler.applying.append_queue import AppendEnd, AppendQueue
 from reconciler.applying.calls import answered
 from reconciler.applying.creates import Creates
 from reconciler.applying.events import (
@@ -34,6 +34,7 @@ from reconciler.applying.events import (
     Ticked,
     Unauthorised,
 )
+from reconciler.applying.work_queue import WorkQueue
 from reconciler.errors import Message, ReconcilerError
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.model.plan import SENDS, Action, Block, Done
@@ -118,7 +119,7 @@ class Run:
         self.creates.salvage(answers, failure, now)
         for change in self.changes:
             if (change.address, change.action) not in self.results:
-                self.work.conclude(change, Done.SKIPPED, detail=failure)
+                self.work.finish(change, Done.SKIPPED, detail=failure)
 
     @property
     def in_flight(self) -> Mapping[str, Address]:
@@ -173,10 +174,10 @@ class Run:
         for draft in batch.drafts:
             if draft.change.action is Action.RESTORE:
                 self.work.restored += draft.change.concerns
-                self.work.conclude(draft.change, Done.RESTORED)
+                self.work.finish(draft.change, Done.RESTORED)
             elif draft.change.action is Action.REMOVE:
                 self.work.requested += draft.change.concerns
-                self.work.conclude(draft.change, Done.REQUESTED)
+                self.work.finish(draft.change, Done.REQUESTED)
         attempts = [draft.attempt for draft in batch.drafts if draft.attempt]
         if isinstance(event, NotAppended):
             return self.creates.send_first(attempts, now, event.at, event.reading)
@@ -192,7 +193,7 @@ class Run:
         waiting = [*self._take_back(batch.drafts), *self.work.take_all()]
         if (stopped := self.creates.stopped) is not None:
             for change in waiting:
-                self.work.conclude(change, Done.SKIPPED, detail=stopped)
+                self.work.finish(change, Done.SKIPPED, detail=stopped)
             return
         if self._queue_unchanged(waiting) < len(waiting):
             shortest = max(limits.yielding[0], 2 * self.appends.took)
@@ -221,9 +222,9 @@ class Run:
             if change.action is Action.BLOCKED:
                 last = change.block in (Block.GATE, Block.FOREIGN)  # the last reason names the closed gate
                 detail = change.reasons[-1 if last else 0].what if change.reasons else None
-                self.work.conclude(change, Done.SKIPPED, detail=detail)
+                self.work.finish(change, Done.SKIPPED, detail=detail)
             elif same is None or same.action is not change.action or shut:
-                self.work.conclude(change, Done.SKIPPED, detail=gate if shut else reason)
+                self.work.finish(change, Done.SKIPPED, detail=gate if shut else reason)
             else:
                 self.work.add(same)
                 count += 1

@@ -86,7 +86,7 @@ def keep_to_the_old_plan(patch: pytest.MonkeyPatch) -> None:
             if change.block is None:
                 self.work.add(change)
             else:
-                self.work.conclude(change, Done.SKIPPED)
+                self.work.finish(change, Done.SKIPPED)
         return len(changes)
 
     patch.setattr(Run, "_queue_unchanged", queue_all)
@@ -160,7 +160,7 @@ def carry_nothing_out(patch: pytest.MonkeyPatch) -> None:
 
     def queue_none(self: Any, changes: Any) -> int:
         for change in changes:
-            self.work.conclude(change, Done.SKIPPED)
+            self.work.finish(change, Done.SKIPPED)
         return 0
 
     patch.setattr(Run, "_queue_unchanged", queue_none)
