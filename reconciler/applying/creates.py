@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from reconciler.applying.append_queue import Draft
+from reconciler.applying.append_queue import ChangeDraft
 from reconciler.applying.calls import (
     Breaker,
     Call,
@@ -85,7 +85,7 @@ class Creates:
 
     # Before a call is sent
 
-    def drafts(self, now: Instant) -> list[Draft]:
+    def drafts(self, now: Instant) -> list[ChangeDraft]:
         """Return the next intents to append, within the limit of calls in flight; none for a target with an outage."""
         limits, work, drafts = self._context.limits, self._work, []
         for target in [*work.sends]:
@@ -102,7 +102,7 @@ class Creates:
                 drafts += self._draft(target, now)
         return drafts
 
-    def discard(self, drafts: Iterable[Draft]) -> None:
+    def discard(self, drafts: Iterable[ChangeDraft]) -> None:
         """Forget the calls of drafts that were not appended."""
         for draft in drafts:
             if draft.attempt:
@@ -202,7 +202,7 @@ class Creates:
             elif call.attempt in self._calls:
                 self._withdraw(call, failure, now)
 
-    def _draft(self, target: TargetName, now: Instant) -> list[Draft]:
+    def _draft(self, target: TargetName, now: Instant) -> list[ChangeDraft]:
         """Return drafts of a target's next change and of the local changes that are recorded with its intent."""
         change, local = self._work.take_send(target)
         limits, intent = self._context.limits, intended(change, self._context, now)
@@ -210,12 +210,12 @@ class Creates:
             change, intent, send_by=now.steady + limits.send_window, give_up_at=now.steady + limits.settled_in
         )
         self._open[target] += 1
-        drafts = [Draft(change, (intent,), intent.attempt)]
+        drafts = [ChangeDraft(change, (intent,), intent.attempt)]
         return drafts + [self.local_draft(change, now) for change in local]
 
-    def local_draft(self, change: Change, now: Instant) -> Draft:
+    def local_draft(self, change: Change, now: Instant) -> ChangeDraft:
         """Return the draft of a change that needs no call."""
-        return Draft(change, local_facts(change, self._context, now))
+        return ChangeDraft(change, local_facts(change, self._context, now))
 
     def _send(self, call: Call, now: Instant, read_at: Instant, reading: Reading | None) -> list[Effect]:
         """Send the call, request a new reading of the record first, or withdraw the call."""

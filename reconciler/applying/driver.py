@@ -87,7 +87,7 @@ class Performer:
         ports = self._ports
         try:
             ports.reach("before-append")
-            ports.extend(effect.reading, effect.head, effect.seq, effect.new, effect.note)
+            ports.extend(effect.reading, effect.head, effect.seq, effect.new, effect.summary)
             ports.reach("after-append")
         except Exception as problem:  # noqa: BLE001 - the machine decides what an append that failed means
             failed, has_moved = message_of(problem), isinstance(problem, HeadMoved)

@@ -100,7 +100,8 @@ class Authorise(Struct, frozen=True):
 class Append(Discreet, frozen=True):
     """Append lines, given as bytes and as values, if the head is still `head`. The result is Appended or NotAppended.
 
-    `seq` is the number of the first line. `reading` is the record as last read.
+    `seq` is the number of the first line. `reading` is the record as last read. `summary` is for stores
+    that keep a history.
     """
 
     unprinted = ("reading", "new")
@@ -109,7 +110,7 @@ class Append(Discreet, frozen=True):
     head: str
     seq: int
     new: tuple[bytes, tuple[Line, ...]]
-    note: str = ""
+    summary: str = ""
 
     @property
     def last(self) -> str:

@@ -44,7 +44,7 @@ from reconciler.record.facts import Intended
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from reconciler.applying.append_queue import Batch, Draft
+    from reconciler.applying.append_queue import Batch, ChangeDraft
     from reconciler.applying.events import Context, Effect, Event
     from reconciler.model.address import Address
     from reconciler.model.plan import Change, Result
@@ -154,7 +154,7 @@ class Run:
     def _on_append(self, event: Appended | NotAppended, now: Instant) -> list[Effect]:
         if self.appends.abandoned:
             return []
-        end, batch = self.appends.conclude(event, now)
+        end, batch = self.appends.end_append(event, now)
         match end:
             case AppendEnd.DURABLE:
                 return self._on_durable(batch, event, now)
@@ -230,7 +230,7 @@ class Run:
                 count += 1
         return count
 
-    def _take_back(self, drafts: Iterable[Draft]) -> list[Change]:
+    def _take_back(self, drafts: Iterable[ChangeDraft]) -> list[Change]:
         """Drop drafts that were not appended, and return their changes."""
         drafts = list(drafts)
         self.creates.discard(drafts)
@@ -271,12 +271,12 @@ class Run:
         effects = self.creates.reread()
         gathers = bool(self.creates.in_flight) and not self.creates.interrupted and self.appends.waits_for_batch(now)
         if not gathers:
-            append = self.appends.next_append(self._drafts(now), now)
+            append = self.appends.start_append(self._drafts(now), now)
             effects += [] if append is None else [append]
         self.finished = not (self.work or self.creates or self.appends.busy)
         return effects
 
-    def _drafts(self, now: Instant) -> list[Draft]:
+    def _drafts(self, now: Instant) -> list[ChangeDraft]:
         """Return the drafts to append now; a run that yields appends drafts only together with pending facts."""
         yields = self._yield_until is not None and not (self.creates or self.appends.busy)
         if not self.work or not self.appends.idle or yields:

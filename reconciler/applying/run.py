@@ -118,7 +118,7 @@ def conclude(run: Run, ports: Ports) -> Applied:
 
 def _save_unrecorded(run: Run, ports: Ports, messages: list[Message]) -> list[Result]:
     """Save the facts that could not be recorded, before anything else can fail, and return the results of the run."""
-    pending = run.appends.to_save
+    pending = run.appends.unrecorded
     if not pending:
         return list(run.results.values())
     problem = run.appends.problem

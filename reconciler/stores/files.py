@@ -68,7 +68,7 @@ class FileStore:
         head: str | None,
         seq: int,  # noqa: ARG002 - for stores that address lines by number
         lines: bytes,
-        note: str,  # noqa: ARG002 - a file has no history
+        summary: str,  # noqa: ARG002 - a file has no history
         *,
         second: str | None = None,  # noqa: ARG002 - a file has no second place for the head
     ) -> None:

@@ -76,7 +76,7 @@ class ObjectStore:
         head: str | None,
         seq: int,  # noqa: ARG002 - segments have numbers of their own
         lines: bytes,
-        note: str,  # noqa: ARG002 - a bucket has no history of appends
+        summary: str,  # noqa: ARG002 - a bucket has no history of appends
         *,
         second: str | None = None,  # noqa: ARG002 - a bucket has no second place for the head
     ) -> None:

@@ -97,7 +97,7 @@ class PostgresStore:
         head: str | None,
         seq: int,  # noqa: ARG002 - the last row holds it
         lines: bytes,
-        note: str,  # noqa: ARG002 - a table has no history of appends
+        summary: str,  # noqa: ARG002 - a table has no history of appends
         *,
         second: str | None = None,  # noqa: ARG002 - a database has no second place for the head
     ) -> None:

@@ -98,8 +98,8 @@ class GitStore:
         self._seen = seen
         return Stored(seen.data, seen.second)
 
-    def append(self, head: str | None, seq: int, lines: bytes, note: str, *, second: str | None = None) -> None:  # noqa: ARG002
-        """Push a commit with the lines and the subject `note`, and a commit with the second head.
+    def append(self, head: str | None, seq: int, lines: bytes, summary: str, *, second: str | None = None) -> None:  # noqa: ARG002
+        """Push a commit with the lines and the subject `summary`, and a commit with the second head.
 
         Without `lines`, only the second branch is moved.
         """
@@ -113,7 +113,7 @@ class GitStore:
                 raise head_moved(self.place, "the second branch names a head that the record does not contain")
             record, follower = self._branches
             tip, old = seen.tips
-            new = self._cache.commit(tip, _RECORD, data, note) if lines else tip
+            new = self._cache.commit(tip, _RECORD, data, summary) if lines else tip
             updates = [(record, tip, new)] if lines else []
             if second is not None:
                 updates.append((follower, old, self._commit_head(old, second)))

@@ -50,7 +50,7 @@ def send_first(patch: pytest.MonkeyPatch) -> None:
 def append_without_comparing(patch: pytest.MonkeyPatch) -> None:
     """The store appends whatever the head is."""
 
-    def append(self: Any, head: Any, seq: int, lines: bytes, note: str, *, second: Any = None) -> None:
+    def append(self: Any, head: Any, seq: int, lines: bytes, summary: str, *, second: Any = None) -> None:
         self.data += lines
         self.second = second if self.second is not None else None
 
@@ -94,15 +94,15 @@ def keep_to_the_old_plan(patch: pytest.MonkeyPatch) -> None:
 
 def adopt_any_head(patch: pytest.MonkeyPatch) -> None:
     """After a lost answer the head is taken from what was read: others may have gone on from there, unplanned."""
-    conclude = AppendQueue.conclude
+    end_append = AppendQueue.end_append
 
-    def conclude_and_adopt(self: Any, event: Any, now: Any) -> Any:
-        end, batch = conclude(self, event, now)
+    def end_and_adopt(self: Any, event: Any, now: Any) -> Any:
+        end, batch = end_append(self, event, now)
         if end.value == "durable" and getattr(event, "reading", None) is not None:
             self._adopt(event.reading)
         return end, batch
 
-    patch.setattr(AppendQueue, "conclude", conclude_and_adopt)
+    patch.setattr(AppendQueue, "end_append", end_and_adopt)
 
 
 def forget_the_window(patch: pytest.MonkeyPatch) -> None:
@@ -142,12 +142,12 @@ def open_many_intents(patch: pytest.MonkeyPatch) -> None:
 
 def save_nothing(patch: pytest.MonkeyPatch) -> None:
     """What could not be appended is given up."""
-    patch.setattr(AppendQueue, "to_save", property(lambda self: []))
+    patch.setattr(AppendQueue, "unrecorded", property(lambda self: []))
 
 
 def save_outcomes_without_intents(patch: pytest.MonkeyPatch) -> None:
     """What could not be appended is saved without the intents that it belongs to."""
-    patch.setattr(AppendQueue, "to_save", property(lambda self: self._pending))
+    patch.setattr(AppendQueue, "unrecorded", property(lambda self: self._pending))
 
 
 def praise_every_run(patch: pytest.MonkeyPatch) -> None:

@@ -225,13 +225,13 @@ class Process:
             self.world.tell(f"{self.machine.name} is killed {point}")
             raise Killed
 
-    def _extend(self, reading: Reading, head: str, seq: int, new: Any, note: str) -> None:
+    def _extend(self, reading: Reading, head: str, seq: int, new: Any, summary: str) -> None:
         for line in new[1]:
             if isinstance(line.fact, Intended):
                 self.world.intents[line.fact.attempt] = line.fact
         if self.run is not None and not self._concluding:
             self._check_few_open(new)
-        self.machine.journal.extend(reading, head, seq, new, note)
+        self.machine.journal.extend(reading, head, seq, new, summary)
 
     def _check_few_open(self, new: Any) -> None:
         """Raise Violation if the run has more intents open than calls may be in flight, with what it appends now."""
