@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from reconciler.applying.driver import Inbox
-from reconciler.applying.run import Limits, Ports, carry_out
+from reconciler.applying.driver import Inbox, Ports
+from reconciler.applying.events import Limits
+from reconciler.applying.execution import carry_out
 from reconciler.errors import INTERRUPTING, Message, ReconcilerError, Refused, SettingsError, Step
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import SENDS, Done

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.applying.run import Limits
+from reconciler.applying.events import Limits
 from reconciler.errors import Message, SettingsError, Step
 from reconciler.model.url import is_loopback
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from reconciler.applying.run import Limits
+from reconciler.applying.events import Limits
 from reconciler.errors import SettingsError
 from reconciler.operations.apply import interrupts
 from reconciler.operations.failpoints import Failpoints

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from reconciler.applying import calls, creates, driver, run
+from reconciler.applying import calls, creates, driver, execution
 from reconciler.applying.append_queue import AppendQueue
 from reconciler.applying.creates import Creates
 from reconciler.applying.events import Send
@@ -152,7 +152,7 @@ def save_outcomes_without_intents(patch: pytest.MonkeyPatch) -> None:
 
 def praise_every_run(patch: pytest.MonkeyPatch) -> None:
     """A run always says that all went well."""
-    patch.setattr(run, "verdict_of", lambda *args: Verdict.DONE)
+    patch.setattr(execution, "verdict_of", lambda *args: Verdict.DONE)
 
 
 def carry_nothing_out(patch: pytest.MonkeyPatch) -> None:

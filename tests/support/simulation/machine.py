@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from reconciler.applying.driver import Inbox, Performer, Ports
 from reconciler.applying.events import Append, InterruptAsked, Limits, Reread, Ticked
-from reconciler.applying.run import begin, conclude
+from reconciler.applying.execution import begin, conclude
 from reconciler.errors import Message, ReconcilerError, TokenError
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.model.plan import SENDS, Done, Verdict

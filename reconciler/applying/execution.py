@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from reconciler.applying.creates import LOST_RESPONSE
 from reconciler.applying.driver import Ports, drive, message_of, unless_interrupted
-from reconciler.applying.events import Context, Limits
+from reconciler.applying.events import Context
 from reconciler.applying.protocol import Run
 from reconciler.applying.verdict import (
     closed_gates,
@@ -28,13 +28,12 @@ from reconciler.record.facts import Answered
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from reconciler.applying.events import Limits
     from reconciler.model.plan import Plan
     from reconciler.record.journal import Reading
 
 _PATIENCE_WITH_EARLIER = 5.0
 """How long to wait for creates that were in flight when the plan was made, as their run may have died."""
-
-__all__ = ["Limits", "Ports", "carry_out"]
 
 
 def carry_out(plan: Plan, reading: Reading, ports: Ports, limits: Limits) -> Applied:

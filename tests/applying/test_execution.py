@@ -18,8 +18,8 @@ from support.records import linked
 
 from reconciler import applying
 from reconciler.applying.driver import Performer
-from reconciler.applying.events import Append, NotAppended, Reread, RereadDone
-from reconciler.applying.run import Limits, carry_out
+from reconciler.applying.events import Append, Limits, NotAppended, Reread, RereadDone
+from reconciler.applying.execution import carry_out
 from reconciler.errors import Message, StoreUnavailable
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.model.plan import Verdict
