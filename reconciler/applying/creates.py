@@ -133,19 +133,18 @@ class Creates:
             call.phase = Phase.READING
         return [Reread()]
 
-    def on_reread(self, reading: Reading | str, read_at: Instant, now: Instant) -> list[Effect]:
-        """Send the calls that wait for this reading of the record, unless the record forbids them.
+    def on_reread(self, reading: Reading, read_at: Instant, now: Instant) -> list[Effect]:
+        """Send the calls that wait for this reading of the record, unless the record forbids them."""
+        return [effect for call in self._end_reread() for effect in self._send(call, now, read_at, reading)]
 
-        If the read failed, `reading` is the text of the failure, and the calls are withdrawn.
-        """
+    def on_reread_failed(self, detail: str, now: Instant) -> None:
+        """Withdraw the calls that wait for the reading that failed."""
+        for call in self._end_reread():
+            self._withdraw(call, detail, now)
+
+    def _end_reread(self) -> list[Call]:
         self._reread_in_flight = False
-        effects: list[Effect] = []
-        for call in [call for call in self._calls.values() if call.phase is Phase.READING]:
-            if isinstance(reading, str):
-                self._withdraw(call, reading, now)
-            else:
-                effects += self._send(call, now, read_at, reading)
-        return effects
+        return [call for call in self._calls.values() if call.phase is Phase.READING]
 
     # After a call was sent
 

@@ -208,7 +208,7 @@ def _next_event(ports: Ports, wake_at: float | None) -> Event:
 
 def _last_answers(run: Run, last: Event, ports: Ports) -> list[CallEnded]:
     """Wait for answers to the calls in flight, and return them with `last`, the event whose handling failed."""
-    deadline = ports.clock().steady + run.context.limits.grace
+    deadline = ports.clock().steady + run.context.limits.call_grace
     answers = [last] if isinstance(last, CallEnded) else []
     awaited = set(run.in_flight) - {answer.attempt for answer in answers}
     while awaited and ports.clock().steady < deadline and not ports.inbox.interrupted.is_set:

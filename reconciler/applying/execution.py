@@ -128,19 +128,19 @@ def _save_unrecorded(run: Run, ports: Ports, messages: list[Message]) -> list[Re
 
 def _settle(run: Run, ports: Ports, results: Sequence[Result]) -> tuple[Reading, Plan]:
     """Return the record and the plan of what is left, after a short wait for other runs' creates in flight."""
-    interrupted, parting = ports.inbox.interrupted, run.context.limits.parting
+    interrupted, last_grace = ports.inbox.interrupted, run.context.limits.last_grace
     addresses = {result.address for result in results}
     own = {result.attempt for result in results if result.attempt is not None}
     earlier = {change.address for change in run.changes if change.block is Block.IN_FLIGHT}
     begun, pause, tried = ports.clock().steady, 0.2, False
     while True:
-        reading = unless_interrupted(ports.read, interrupted, parting)
+        reading = unless_interrupted(ports.read, interrupted, last_grace)
         strays, head = run.stray_outcomes(reading.record, ports.clock()), reading.record.head
         if strays and not tried:
             tried, new = True, link(head, len(reading.lines), strays)
             with suppress(ReconcilerError):
                 extend = partial(ports.extend, reading, head, len(reading.lines) + 1, new, "not sent")
-                unless_interrupted(extend, interrupted, parting)
+                unless_interrupted(extend, interrupted, last_grace)
             continue
         left = ports.replan(reading)
         now = ports.clock()

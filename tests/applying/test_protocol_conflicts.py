@@ -186,7 +186,7 @@ def test_an_outcome_is_appended_over_a_rename_of_its_address() -> None:
     assert ({attempt(1): "live"}, True, "created") == (bench.statuses(), bench.run.finished, bench.outcomes["create a"])
 
 
-SHORTEST, LONGEST = Limits().yielding
+SHORTEST, LONGEST = Limits().first_yield, Limits().longest_yield
 
 
 def test_a_run_that_loses_changes_waits_before_its_next_intents() -> None:
