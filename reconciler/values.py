@@ -1,4 +1,4 @@
-"""Values that any room may use: structs with fields that are not printed, and points in time."""
+"""Values that any room may use: structs with fields that are not printed, points in time, and the shortest secret."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from msgspec import Struct
 
 if TYPE_CHECKING:
     from datetime import timedelta
+
+SHORTEST_SECRET = 8
+"""A value with fewer characters is not hidden as a secret: any text may contain it by chance."""
 
 
 class Discreet(Struct, frozen=True):

@@ -2,6 +2,6 @@
 
 `protocol` is the write-ahead protocol of a run: a state machine without I/O that takes events and returns effects (see
 `events`). `work_queue` holds the waiting changes, `creates` writes their intents, sends their calls and settles them,
-and `append_queue` holds the facts to be recorded. `driver` performs the effects with threads. `run` reads the record
-before and after the run, and `verdict` derives the verdict from the results.
+and `append_queue` holds the facts to be recorded. `driver` performs the effects with threads. `execution` reads the
+record before and after the run, and `verdict` derives the verdict from the results.
 """

@@ -8,17 +8,15 @@ dropped. Drafts are valid only for the head that they were made for.
 
 from __future__ import annotations
 
-from collections import deque
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from msgspec import Struct
 
 from reconciler.applying.events import Append, Appended
 from reconciler.errors import Message
-from reconciler.model.plan import SENDS, Done, Result
 from reconciler.record.chain import link
-from reconciler.record.facts import Answered, Intended
+from reconciler.record.facts import Answered, Intended, RemovalCancelled, RemovalRequested
 from reconciler.values import Instant
 
 if TYPE_CHECKING:
@@ -26,12 +24,12 @@ if TYPE_CHECKING:
 
     from reconciler.applying.calls import ApplyFact
     from reconciler.applying.events import Context, NotAppended
-    from reconciler.model.address import Address, TargetName
-    from reconciler.model.plan import Action, Change
+    from reconciler.model.plan import Change
     from reconciler.record.journal import Reading
 
 
-_NAMED = 3  # facts listed in a note
+_LISTED = 3  # facts named in a summary
+_OUTCOME_CONFLICTS = 3  # times `Limits.conflicts`, which ends the run: its outcomes are appended for longer
 
 
 class AppendEnd(Enum):
@@ -48,7 +46,7 @@ class AppendEnd(Enum):
     FAILED = "failed"
 
 
-class Draft(Struct, frozen=True):
+class ChangeDraft(Struct, frozen=True):
     """The facts that carry out a change if the head has not moved; `attempt` is the id of the call, if there is one."""
 
     change: Change
@@ -61,7 +59,7 @@ class Batch(Struct, frozen=True):
 
     effect: Append
     pending: int
-    drafts: tuple[Draft, ...]
+    drafts: tuple[ChangeDraft, ...]
     number: int
 
     def is_in(self, reading: Reading) -> bool:
@@ -95,7 +93,7 @@ class AppendQueue:
         self._started = 0.0
         self._failures = 0
         self._pending: list[ApplyFact] = []
-        self._failed_pending = 0
+        self._failed_pending = 0  # pending facts of an append that failed for good; only new facts make another append
         self._pending_since = 0.0
         self._intents: dict[str, Intended] = {}
 
@@ -110,7 +108,7 @@ class AppendQueue:
         return not self.abandoned and (self._batch is not None or self._has_new_pending)
 
     @property
-    def to_save(self) -> list[ApplyFact]:
+    def unrecorded(self) -> list[ApplyFact]:
         """Return the pending facts, preceded by their intents from this run, which the record may have lost.
 
         Once the run has finished, these are the facts that could not be appended.
@@ -137,8 +135,11 @@ class AppendQueue:
             self._pending_since = now.steady
         self._pending += facts
 
-    def next_append(self, drafts: Sequence[Draft], now: Instant) -> Append | None:
-        """Return the append to make now, or None. `drafts` must be empty unless the queue is idle."""
+    def start_append(self, drafts: Sequence[ChangeDraft], now: Instant) -> Append | None:
+        """Start the append or the retry that is due, and return it; None if neither is.
+
+        `drafts` must be empty unless the queue is idle.
+        """
         if self.abandoned:
             return None
         if self._batch is None:
@@ -152,22 +153,24 @@ class AppendQueue:
         self._started = now.steady
         return self._batch.effect
 
-    def conclude(self, event: Appended | NotAppended, now: Instant) -> tuple[AppendEnd, Batch]:
-        """Return how the append in flight ended, and its batch."""
+    def end_append(self, event: Appended | NotAppended, now: Instant) -> tuple[AppendEnd, Batch]:
+        """End the append in flight, and return how it ended, and its batch."""
         batch = self._batch
         assert batch is not None  # noqa: S101 - only an append in flight can end
         self.took = now.steady - self._started
         # A lost answer looks like a conflict or a failure, so the record that was read since decides.
         if isinstance(event, Appended) or (event.reading is not None and batch.is_in(event.reading)):
-            return AppendEnd.DURABLE, self._durable(batch)
+            self._advance(batch)
+            return AppendEnd.DURABLE, batch
         self.problem = event.problem
         reading = event.reading
-        if reading is None or (reading.record.head == self._head and reading.standing == self.reading.standing):
-            return self._failed(batch, now), batch
+        if reading is None or self._is_unmoved(reading):
+            return self._retry_or_fail(batch, now), batch
         self._batch = None
         self.conflicts += 1
-        if self._accepts_nothing(reading):
-            self.abandoned = True
+        closing = self._closing_problem(reading, event.problem)
+        if closing is not None:
+            self.problem, self.abandoned = closing, True
             return AppendEnd.FAILED, batch
         continues = reading.record.contains(self._head)
         self._adopt(reading)
@@ -191,48 +194,57 @@ class AppendQueue:
     def _has_new_pending(self) -> bool:
         return len(self._pending) > self._failed_pending
 
-    def _new_batch(self, drafts: Sequence[Draft]) -> Batch:
+    def _new_batch(self, drafts: Sequence[ChangeDraft]) -> Batch:
         facts = [*self._pending, *(fact for draft in drafts for fact in draft.facts)]
         self._intents.update((fact.attempt, fact) for fact in facts if isinstance(fact, Intended))
         new = link(self._head, self._number, facts)
-        effect = Append(self.reading, self._head, self._number + 1, new, self._describe(facts))
+        effect = Append(self.reading, self._head, self._number + 1, new, self._summary(facts))
         return Batch(effect, len(self._pending), tuple(drafts), self._number + len(facts))
 
-    def _describe(self, facts: Iterable[ApplyFact]) -> str:
+    def _summary(self, facts: Iterable[ApplyFact]) -> str:
         """Return one line that describes a batch, for stores that keep a history."""
-        words = []
-        for fact in facts:
-            match fact:
-                case Intended():
-                    words.append(f"{fact.what.action} {fact.what.address}")
-                case Answered():
-                    words.append(f"{fact.outcome.value.replace('_', ' ')} {fact.what.address}")
-                case _:
-                    kind = str(type(fact).__struct_config__.tag).replace("_", " ")
-                    known = self.reading.record.attempts.get(fact.attempt)
-                    words.append(f"{kind} {known.address if known else fact.attempt}")
-        more = f" and {len(words) - _NAMED} more" if len(words) > _NAMED else ""
+        descriptions = [self._describe(fact) for fact in facts]
+        more = f" and {len(descriptions) - _LISTED} more" if len(descriptions) > _LISTED else ""
         run = f" ({self._context.by['url']})" if "url" in self._context.by else ""
-        return f"{', '.join(words[:_NAMED])}{more}{run}"
+        return f"{', '.join(descriptions[:_LISTED])}{more}{run}"
 
-    def _durable(self, batch: Batch) -> Batch:
+    def _describe(self, fact: ApplyFact) -> str:
+        known = self.reading.record.attempts.get(fact.attempt)
+        address = known.address if known else fact.attempt
+        match fact:
+            case Intended():
+                return f"{fact.what.action} {fact.what.address}"
+            case Answered():
+                return f"{fact.outcome.value.replace('_', ' ')} {fact.what.address}"
+            case RemovalRequested():
+                return f"removal requested {address}"
+            case RemovalCancelled():
+                return f"removal cancelled {address}"
+            case _:
+                assert_never(fact)
+
+    def _advance(self, batch: Batch) -> None:
         """Make the batch's last line the head, even if others have appended since: the next append then conflicts."""
         self._head, self._number = batch.effect.last, batch.number
         self._batch = None
         del self._pending[: batch.pending]
         self.conflicts = self._failures = self._failed_pending = 0
-        return batch
 
-    def _accepts_nothing(self, reading: Reading) -> bool:
-        """True if outcomes cannot be appended: a closed or different record, or too many conflicts."""
+    def _is_unmoved(self, reading: Reading) -> bool:
+        """True if the record and its gates are as they were, so that the same lines may be appended again.
+
+        A gate can close while the head stays the same: the second place may have changed alone.
+        """
+        return reading.record.head == self._head and reading.standing == self.reading.standing
+
+    def _closing_problem(self, reading: Reading, conflict: Message) -> Message | None:
+        """Return why not even outcomes can be appended: a different or closed record, or many conflicts; or None."""
         if reading.record.id != self.reading.record.id:
-            self.problem = Message("record-replaced", "another record has replaced this one", reading.standing.place)
-        elif reading.record.closed_to:
+            return Message("record-replaced", "another record has replaced this one", reading.standing.place)
+        if reading.record.closed_to:
             what = f"the record was closed; it continues at {reading.record.closed_to}"
-            self.problem = Message("record-closed", what, reading.standing.place)
-        else:
-            return self.conflicts >= 3 * self._context.limits.conflicts
-        return True
+            return Message("record-closed", what, reading.standing.place)
+        return conflict if self.conflicts >= _OUTCOME_CONFLICTS * self._context.limits.conflicts else None
 
     def _adopt(self, reading: Reading) -> None:
         """Continue with a record to which others have appended."""
@@ -242,7 +254,7 @@ class AppendQueue:
         self.reading = reading
         self._head, self._number = reading.record.head, len(reading.lines)
 
-    def _failed(self, batch: Batch, now: Instant) -> AppendEnd:
+    def _retry_or_fail(self, batch: Batch, now: Instant) -> AppendEnd:
         """Return RETRY or, after several failures, FAILED.
 
         The same lines are appended again, so that a first try that arrives late is the same append.
@@ -255,99 +267,3 @@ class AppendQueue:
         self._batch = None
         self._failed_pending = batch.pending
         return AppendEnd.FAILED
-
-
-class WorkQueue:
-    """The changes of a run that still wait, and the results of the finished ones.
-
-    `sends` are the changes that need a call, by target; `local` are those that only append facts, by address. `results`
-    are by address and action. `requested` are the attempts whose removal this run has requested, and `restored` those
-    that it has restored.
-    """
-
-    def __init__(self) -> None:
-        self.sends: dict[TargetName, deque[Change]] = {}
-        self.local: dict[Address, list[Change]] = {}
-        self.results: dict[tuple[Address, Action], Result] = {}
-        self.requested: list[str] = []
-        self.restored: list[str] = []
-        self._unfinished: set[Address] = set()
-        self._created: set[Address] = set()
-
-    def __bool__(self) -> bool:
-        return bool(self.sends or self.local)
-
-    def add(self, change: Change) -> None:
-        """Queue a change that is to be carried out."""
-        if change.action in SENDS:
-            self.sends.setdefault(change.address.target, deque()).append(change)
-            self._unfinished.add(change.address)
-        else:
-            self.local.setdefault(change.address, []).append(change)
-
-    def take_all(self) -> list[Change]:
-        """Remove and return all waiting changes."""
-        waiting = [change for changes in (*self.sends.values(), *self.local.values()) for change in changes]
-        self.sends.clear()
-        self.local.clear()
-        return waiting
-
-    def take_send(self, target: TargetName) -> tuple[Change, list[Change]]:
-        """Remove and return a target's next change that sends, and the local changes to record with its intent.
-
-        The local changes have the same address. If they were recorded earlier, they would alter the change that sends.
-        """
-        change = self.sends[target].popleft()
-        if not self.sends[target]:
-            del self.sends[target]
-        return change, self._ready(change.address) if change.address in self.local else []
-
-    def take_local(self) -> list[Change]:
-        """Remove and return the local changes that can be made now: those at addresses without a pending create."""
-        return [
-            change for address in [*self.local] if address not in self._unfinished for change in self._ready(address)
-        ]
-
-    def drop_sends(self, target: TargetName, outcome: Done, detail: str) -> None:
-        """Conclude a target's changes that wait to be sent."""
-        for change in self.sends.pop(target, ()):
-            self.conclude(change, outcome, detail=detail)
-
-    def drop_all(self, outcome: Done, detail: str) -> None:
-        """Conclude all waiting changes: changes that send get `outcome`, and the others are skipped."""
-        for change in self.take_all():
-            self.conclude(change, outcome if change.action in SENDS else Done.SKIPPED, detail=detail)
-
-    def conclude(
-        self,
-        change: Change,
-        outcome: Done,
-        status: int | None = None,
-        attempt: str | None = None,
-        detail: str | None = None,
-    ) -> None:
-        """Store the result of a finished change; the arguments are fields of `Result`."""
-        key = change.address, change.action
-        self.results[key] = Result(*key, outcome, status, attempt, detail)
-        if change.action in SENDS:
-            self._unfinished.discard(change.address)
-            if outcome is Done.CREATED:
-                self._created.add(change.address)
-
-    def _ready(self, address: Address) -> list[Change]:
-        """Remove and return the local changes of an address that can be made now.
-
-        A REMOVE waits until its codes are created elsewhere, and is skipped if that fails.
-        """
-        ready, waiting = [], []
-        for change in self.local.pop(address):
-            missing = [other for other in change.depends_on if other not in self._created]
-            if not missing:
-                ready.append(change)
-            elif self._unfinished.isdisjoint(missing):
-                self.conclude(change, Done.SKIPPED, detail=f"waiting for {', '.join(missing)}, which was not created")
-            else:
-                waiting.append(change)
-        if waiting:
-            self.local[address] = waiting
-        return ready

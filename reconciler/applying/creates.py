@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from reconciler.applying.append_queue import Draft
+from reconciler.applying.append_queue import ChangeDraft
 from reconciler.applying.calls import (
     Breaker,
     Call,
@@ -26,9 +26,10 @@ from reconciler.model.plan import Action, Done
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from reconciler.applying.append_queue import AppendQueue, WorkQueue
+    from reconciler.applying.append_queue import AppendQueue
     from reconciler.applying.calls import ApplyFact
     from reconciler.applying.events import CallEnded, Context, Effect
+    from reconciler.applying.work_queue import WorkQueue
     from reconciler.model.address import Address, TargetName
     from reconciler.model.plan import Change
     from reconciler.record.journal import Reading
@@ -84,7 +85,7 @@ class Creates:
 
     # Before a call is sent
 
-    def drafts(self, now: Instant) -> list[Draft]:
+    def drafts(self, now: Instant) -> list[ChangeDraft]:
         """Return the next intents to append, within the limit of calls in flight; none for a target with an outage."""
         limits, work, drafts = self._context.limits, self._work, []
         for target in [*work.sends]:
@@ -101,7 +102,7 @@ class Creates:
                 drafts += self._draft(target, now)
         return drafts
 
-    def discard(self, drafts: Iterable[Draft]) -> None:
+    def discard(self, drafts: Iterable[ChangeDraft]) -> None:
         """Forget the calls of drafts that were not appended."""
         for draft in drafts:
             if draft.attempt:
@@ -132,19 +133,18 @@ class Creates:
             call.phase = Phase.READING
         return [Reread()]
 
-    def on_reread(self, reading: Reading | str, read_at: Instant, now: Instant) -> list[Effect]:
-        """Send the calls that wait for this reading of the record, unless the record forbids them.
+    def on_reread(self, reading: Reading, read_at: Instant, now: Instant) -> list[Effect]:
+        """Send the calls that wait for this reading of the record, unless the record forbids them."""
+        return [effect for call in self._end_reread() for effect in self._send(call, now, read_at, reading)]
 
-        If the read failed, `reading` is the text of the failure, and the calls are withdrawn.
-        """
+    def on_reread_failed(self, detail: str, now: Instant) -> None:
+        """Withdraw the calls that wait for the reading that failed."""
+        for call in self._end_reread():
+            self._withdraw(call, detail, now)
+
+    def _end_reread(self) -> list[Call]:
         self._reread_in_flight = False
-        effects: list[Effect] = []
-        for call in [call for call in self._calls.values() if call.phase is Phase.READING]:
-            if isinstance(reading, str):
-                self._withdraw(call, reading, now)
-            else:
-                effects += self._send(call, now, read_at, reading)
-        return effects
+        return [call for call in self._calls.values() if call.phase is Phase.READING]
 
     # After a call was sent
 
@@ -201,7 +201,7 @@ class Creates:
             elif call.attempt in self._calls:
                 self._withdraw(call, failure, now)
 
-    def _draft(self, target: TargetName, now: Instant) -> list[Draft]:
+    def _draft(self, target: TargetName, now: Instant) -> list[ChangeDraft]:
         """Return drafts of a target's next change and of the local changes that are recorded with its intent."""
         change, local = self._work.take_send(target)
         limits, intent = self._context.limits, intended(change, self._context, now)
@@ -209,12 +209,12 @@ class Creates:
             change, intent, send_by=now.steady + limits.send_window, give_up_at=now.steady + limits.settled_in
         )
         self._open[target] += 1
-        drafts = [Draft(change, (intent,), intent.attempt)]
+        drafts = [ChangeDraft(change, (intent,), intent.attempt)]
         return drafts + [self.local_draft(change, now) for change in local]
 
-    def local_draft(self, change: Change, now: Instant) -> Draft:
+    def local_draft(self, change: Change, now: Instant) -> ChangeDraft:
         """Return the draft of a change that needs no call."""
-        return Draft(change, local_facts(change, self._context, now))
+        return ChangeDraft(change, local_facts(change, self._context, now))
 
     def _send(self, call: Call, now: Instant, read_at: Instant, reading: Reading | None) -> list[Effect]:
         """Send the call, request a new reading of the record first, or withdraw the call."""
@@ -252,7 +252,7 @@ class Creates:
             self._work.requested += change.concerns
         self._appends.add(facts, now)
         self._breakers[target] = self._breakers.get(target, Breaker()).after(answer)
-        self._work.conclude(change, Done(answer.outcome), answer.status, call.attempt, answer.detail)
+        self._work.finish(change, Done(answer.outcome), answer.status, call.attempt, answer.detail)
 
     def _forget(self, call: Call) -> None:
         if self._calls.pop(call.attempt, None) is not None:

@@ -87,7 +87,7 @@ class Performer:
         ports = self._ports
         try:
             ports.reach("before-append")
-            ports.extend(effect.reading, effect.head, effect.seq, effect.new, effect.note)
+            ports.extend(effect.reading, effect.head, effect.seq, effect.new, effect.summary)
             ports.reach("after-append")
         except Exception as problem:  # noqa: BLE001 - the machine decides what an append that failed means
             failed, has_moved = message_of(problem), isinstance(problem, HeadMoved)
@@ -208,7 +208,7 @@ def _next_event(ports: Ports, wake_at: float | None) -> Event:
 
 def _last_answers(run: Run, last: Event, ports: Ports) -> list[CallEnded]:
     """Wait for answers to the calls in flight, and return them with `last`, the event whose handling failed."""
-    deadline = ports.clock().steady + run.context.limits.grace
+    deadline = ports.clock().steady + run.context.limits.call_grace
     answers = [last] if isinstance(last, CallEnded) else []
     awaited = set(run.in_flight) - {answer.attempt for answer in answers}
     while awaited and ports.clock().steady < deadline and not ports.inbox.interrupted.is_set:

@@ -100,7 +100,8 @@ class Authorise(Struct, frozen=True):
 class Append(Discreet, frozen=True):
     """Append lines, given as bytes and as values, if the head is still `head`. The result is Appended or NotAppended.
 
-    `seq` is the number of the first line. `reading` is the record as last read.
+    `seq` is the number of the first line. `reading` is the record as last read. `summary` is for stores
+    that keep a history.
     """
 
     unprinted = ("reading", "new")
@@ -109,7 +110,7 @@ class Append(Discreet, frozen=True):
     head: str
     seq: int
     new: tuple[bytes, tuple[Line, ...]]
-    note: str = ""
+    summary: str = ""
 
     @property
     def last(self) -> str:
@@ -152,13 +153,14 @@ class Limits(Struct, frozen=True):
     - `freshness`: how long after the start of an append or a reading a call may start without a new reading.
     - `call_timeout`: the longest duration of one call.
     - `margin`: the largest difference between clocks.
-    - `grace`: how long an interrupted run waits for calls in flight; `closing`: how long it then waits for the store.
-    - `parting`: how long a run that was interrupted twice waits for the store.
+    - `call_grace`: how long an interrupted run waits for calls in flight; `store_grace`: how long it then waits for the
+      store.
+    - `last_grace`: how long a run that was interrupted twice waits for the store.
     - `backoff`: the waits before retries of a call that was certainly not sent, and of a failed append.
     - `batch_delay`: how long an outcome may wait for other outcomes that could share its append.
     - `in_a_row`: how many consecutive unknown outcomes, or refusals by a busy service, stop the calls to a target.
     - `conflicts`: how many consecutive conflicts end the run.
-    - `yielding`: the first and the longest wait for new intents after another run has won a conflict.
+    - `first_yield`, `longest_yield`: how long a run waits before new intents after another run has won a conflict.
     """
 
     parallelism: int = 4
@@ -166,14 +168,15 @@ class Limits(Struct, frozen=True):
     freshness: float = 10.0
     call_timeout: float = 30.0
     margin: float = 15.0
-    grace: float = 5.0
-    closing: float = 2.0
-    parting: float = 1.0
+    call_grace: float = 5.0
+    store_grace: float = 2.0
+    last_grace: float = 1.0
     backoff: tuple[float, ...] = (0.5, 1.0, 2.0)
     batch_delay: float = 2.0
     in_a_row: int = 3
     conflicts: int = 10
-    yielding: tuple[float, float] = (0.05, 0.25)
+    first_yield: float = 0.05
+    longest_yield: float = 0.25
 
     @property
     def settled_in(self) -> float:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from reconciler.applying.append_queue import AppendEnd, AppendQueue, WorkQueue
+from reconciler.applying.append_queue import AppendEnd, AppendQueue
 from reconciler.applying.calls import answered
 from reconciler.applying.creates import Creates
 from reconciler.applying.events import (
@@ -34,6 +34,7 @@ from reconciler.applying.events import (
     Ticked,
     Unauthorised,
 )
+from reconciler.applying.work_queue import WorkQueue
 from reconciler.errors import Message, ReconcilerError
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.model.plan import SENDS, Action, Block, Done
@@ -43,7 +44,7 @@ from reconciler.record.facts import Intended
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from reconciler.applying.append_queue import Batch, Draft
+    from reconciler.applying.append_queue import Batch, ChangeDraft
     from reconciler.applying.events import Context, Effect, Event
     from reconciler.model.address import Address
     from reconciler.model.plan import Change, Result
@@ -73,9 +74,9 @@ class Run:
         self.work = WorkQueue()
         self.appends = AppendQueue(reading, context)
         self.creates = Creates(context, self.work, self.appends)
-        self._dropped: dict[str, Intended] = {}
-        self._in_doubt: set[str] = set()
-        self._losses = 0
+        self._dropped: dict[str, Intended] = {}  # intents treated as not appended, by attempt
+        self._in_doubt: set[str] = set()  # attempts of a last append whose result is unknown
+        self._lost_rounds = 0  # conflicts in which another run changed what this run was to do
         self._yield_until: float | None = None
 
     # What the driver calls
@@ -100,8 +101,7 @@ class Run:
             case RereadDone(reading, at):
                 effects = self.creates.on_reread(reading, at, now)
             case RereadFailed(problem):
-                detail = f"could not re-read the record before sending: {problem.what}"
-                effects = self.creates.on_reread(detail, now, now)
+                self.creates.on_reread_failed(f"could not re-read the record before sending: {problem.what}", now)
             case CallEnded():
                 self.creates.on_answer(event, now)
             case InterruptAsked():
@@ -118,7 +118,7 @@ class Run:
         self.creates.salvage(answers, failure, now)
         for change in self.changes:
             if (change.address, change.action) not in self.results:
-                self.work.conclude(change, Done.SKIPPED, detail=failure)
+                self.work.finish(change, Done.SKIPPED, detail=failure)
 
     @property
     def in_flight(self) -> Mapping[str, Address]:
@@ -141,10 +141,12 @@ class Run:
 
         Without a record to check, the intents of a last append that failed are assumed to have reached it.
         """
-        pending = self._in_doubt if record is None else record.attempts
-        strays = [intent for attempt, intent in self._dropped.items() if attempt in pending]
-        if record is not None:
-            strays = [intent for intent in strays if record.attempts[intent.attempt].status is Status.PENDING]
+        if record is None:
+            late = self._in_doubt
+        else:
+            known = self._dropped.keys() & record.attempts.keys()
+            late = {attempt for attempt in known if record.attempts[attempt].status is Status.PENDING}
+        strays = [intent for attempt, intent in self._dropped.items() if attempt in late]
         answer = Answer(Outcome.NOT_SENT, detail="its intent was appended late")
         return [answered(intent, answer, None, self.context, now) for intent in strays]
 
@@ -153,7 +155,7 @@ class Run:
     def _on_append(self, event: Appended | NotAppended, now: Instant) -> list[Effect]:
         if self.appends.abandoned:
             return []
-        end, batch = self.appends.conclude(event, now)
+        end, batch = self.appends.end_append(event, now)
         match end:
             case AppendEnd.DURABLE:
                 return self._on_durable(batch, event, now)
@@ -173,63 +175,68 @@ class Run:
         for draft in batch.drafts:
             if draft.change.action is Action.RESTORE:
                 self.work.restored += draft.change.concerns
-                self.work.conclude(draft.change, Done.RESTORED)
+                self.work.finish(draft.change, Done.RESTORED)
             elif draft.change.action is Action.REMOVE:
                 self.work.requested += draft.change.concerns
-                self.work.conclude(draft.change, Done.REQUESTED)
+                self.work.finish(draft.change, Done.REQUESTED)
         attempts = [draft.attempt for draft in batch.drafts if draft.attempt]
-        if isinstance(event, NotAppended):
+        if isinstance(event, NotAppended):  # only the answer was lost: the reading has the batch
             return self.creates.send_first(attempts, now, event.at, event.reading)
         return self.creates.send_first(attempts, now, self.appends.tried_at, None)
 
     def _on_moved(self, batch: Batch, now: Instant) -> None:
         """Plan again after a conflict, and continue only with unchanged changes."""
-        limits = self.context.limits
-        if self.appends.conflicts >= limits.conflicts:
+        if self.appends.conflicts >= self.context.limits.conflicts:
             self._stop(batch, f"other runs appended first {self.appends.conflicts} times in a row")
             return
         self.appends.add(self.stray_outcomes(self.appends.reading.record, now), now)
         waiting = [*self._take_back(batch.drafts), *self.work.take_all()]
         if (stopped := self.creates.stopped) is not None:
             for change in waiting:
-                self.work.conclude(change, Done.SKIPPED, detail=stopped)
+                self.work.finish(change, Done.SKIPPED, detail=stopped)
             return
         if self._queue_unchanged(waiting) < len(waiting):
-            shortest = max(limits.yielding[0], 2 * self.appends.took)
-            wait = min(shortest * 2**self._losses, max(shortest, limits.yielding[1]))
-            self._losses += 1
-            self._yield_until = now.steady + wait * (0.5 + self.context.jitter() / 2)
+            self._yield(now)
+
+    def _yield(self, now: Instant) -> None:
+        """Wait before the next intents: longer after each lost round, and longer if the store is slow."""
+        limits = self.context.limits
+        shortest = max(limits.first_yield, 2 * self.appends.took)
+        wait = min(shortest * 2**self._lost_rounds, max(shortest, limits.longest_yield))
+        self._lost_rounds += 1
+        self._yield_until = now.steady + wait * (0.5 + self.context.jitter() / 2)
 
     def _queue_unchanged(self, changes: Sequence[Change]) -> int:
         """Queue the changes that a new plan contains too, and skip the others. Return the number queued."""
         if not changes:
             return 0
-        reading, reason, count = self.appends.reading, _CHANGED, 0
-        fresh: Mapping[str, Change] = {}
-        gate = ", ".join(reading.standing.obstacles)
-        try:
-            plan = self.context.replan(reading)
-        except ReconcilerError as problem:
-            reason = problem.messages[0].what
-            self.messages += problem.messages
-        else:
-            fresh = {change.digest: change for change in plan.changes}
-            gate = plan.gates[0].what if plan.gates else gate
+        fresh, gate, reason = self._replan()
+        first_gate_open, queued = self.appends.reading.standing.first_gate_open, 0
         for change in changes:
             same = fresh.get(change.digest)
-            shut = gate and (change.action in SENDS or not reading.standing.first_gate_open)
             if change.action is Action.BLOCKED:
-                last = change.block in (Block.GATE, Block.FOREIGN)  # the last reason names the closed gate
-                detail = change.reasons[-1 if last else 0].what if change.reasons else None
-                self.work.conclude(change, Done.SKIPPED, detail=detail)
-            elif same is None or same.action is not change.action or shut:
-                self.work.conclude(change, Done.SKIPPED, detail=gate if shut else reason)
+                self.work.finish(change, Done.SKIPPED, detail=_why_blocked(change))
+            elif gate and (change.action in SENDS or not first_gate_open):
+                self.work.finish(change, Done.SKIPPED, detail=gate)
+            elif same is None or same.action is not change.action:
+                self.work.finish(change, Done.SKIPPED, detail=reason)
             else:
                 self.work.add(same)
-                count += 1
-        return count
+                queued += 1
+        return queued
 
-    def _take_back(self, drafts: Iterable[Draft]) -> list[Change]:
+    def _replan(self) -> tuple[Mapping[str, Change], str, str]:
+        """Plan again. Return the changes by digest, the closed gate or "", and why all other changes are skipped."""
+        gate = ", ".join(self.appends.reading.standing.obstacles)
+        try:
+            plan = self.context.replan(self.appends.reading)
+        except ReconcilerError as problem:
+            self.messages += problem.messages
+            return {}, gate, problem.messages[0].what
+        gate = plan.gates[0].what if plan.gates else gate
+        return {change.digest: change for change in plan.changes}, gate, _CHANGED
+
+    def _take_back(self, drafts: Iterable[ChangeDraft]) -> list[Change]:
         """Drop drafts that were not appended, and return their changes."""
         drafts = list(drafts)
         self.creates.discard(drafts)
@@ -253,8 +260,8 @@ class Run:
     def _on_interrupt(self, now: Instant) -> None:
         limits = self.context.limits
         self.work.drop_all(Done.SKIPPED, "interrupted")
-        wait = 0.0 if self.creates.interrupted else limits.grace
-        self.appends.give_up_at = now.steady + wait + (limits.closing if wait else limits.parting)
+        wait = 0.0 if self.creates.interrupted else limits.call_grace
+        self.appends.give_up_at = now.steady + wait + (limits.store_grace if wait else limits.last_grace)
         self.creates.interrupt(now.steady + wait, now)
 
     # What to do next
@@ -268,17 +275,25 @@ class Run:
         if abandoned is not None:
             self._stop_for_store(abandoned)
         effects = self.creates.reread()
-        gathers = bool(self.creates.in_flight) and not self.creates.interrupted and self.appends.waits_for_batch(now)
-        if not gathers:
-            append = self.appends.next_append(self._drafts(now), now)
+        is_batching = (
+            bool(self.creates.in_flight) and not self.creates.interrupted and self.appends.waits_for_batch(now)
+        )
+        if not is_batching:
+            append = self.appends.start_append(self._drafts(now), now)
             effects += [] if append is None else [append]
         self.finished = not (self.work or self.creates or self.appends.busy)
         return effects
 
-    def _drafts(self, now: Instant) -> list[Draft]:
+    def _drafts(self, now: Instant) -> list[ChangeDraft]:
         """Return the drafts to append now; a run that yields appends drafts only together with pending facts."""
         yields = self._yield_until is not None and not (self.creates or self.appends.busy)
         if not self.work or not self.appends.idle or yields:
             return []
         local = [self.creates.local_draft(change, now) for change in self.work.take_local()] if self.work.local else []
         return local + self.creates.drafts(now)
+
+
+def _why_blocked(change: Change) -> str | None:
+    """Return the reason that blocks a change: for a closed gate the last one, which names the gate."""
+    last = change.block in (Block.GATE, Block.FOREIGN)
+    return change.reasons[-1 if last else 0].what if change.reasons else None

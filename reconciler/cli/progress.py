@@ -48,7 +48,9 @@ def _observer(terminal: Terminal, show: Callable[[Run, int], None]) -> Callable[
         nonlocal before, acknowledged
         if run.creates.interrupted and not acknowledged:
             acknowledged = True
-            waits = f"waiting up to {run.context.limits.grace:g} s for {counted(len(run.in_flight), 'call')} in flight"
+            waits = (
+                f"waiting up to {run.context.limits.call_grace:g} s for {counted(len(run.in_flight), 'call')} in flight"
+            )
             terminal.note(f"interrupted: {waits if run.in_flight else 'saving the results'}")
         if len(run.work.results) > before:
             show(run, before)

@@ -17,7 +17,7 @@ from reconciler.errors import Interrupted, Message, SettingsError
 from reconciler.model.desired import API_NAMES
 from reconciler.model.outcome import Outcome
 from reconciler.operations.credentials import credentials_of
-from reconciler.service.api import Service, lead_failure
+from reconciler.service.api import ServiceClient, lead_failure
 
 if TYPE_CHECKING:
     from reconciler.cli.invocation import Invocation
@@ -70,10 +70,10 @@ def create_lead(invocation: Invocation, target: str, file: Path) -> None:
     invocation.terminal.print_foreign(answer.body)
 
 
-def _service(invocation: Invocation, name: str) -> Service:
+def _service(invocation: Invocation, name: str) -> ServiceClient:
 
     log_to(invocation.terminal)
     project = invocation.project
     target = project.desired.target(name, f"-t {name}")
     credentials = credentials_of(target.name, project.sources)
-    return Service(target, credentials, timeout=project.flags.timeout, cache_dir=project.cache_directory)
+    return ServiceClient(target, credentials, timeout=project.flags.timeout, cache_dir=project.cache_directory)

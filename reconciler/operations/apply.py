@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from reconciler.applying.driver import Inbox
-from reconciler.applying.run import Limits, Ports, carry_out
+from reconciler.applying.driver import Inbox, Ports
+from reconciler.applying.events import Limits
+from reconciler.applying.execution import carry_out
 from reconciler.errors import INTERRUPTING, Message, ReconcilerError, Refused, SettingsError, Step
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import SENDS, Done
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from reconciler.operations.plan import Planned
     from reconciler.operations.project import Project
     from reconciler.operations.responses import Responses
-    from reconciler.service.api import Service
+    from reconciler.service.api import ServiceClient
 
 _PATIENCE, _PATIENCE_IN_CI = 5.0, 300.0
 """How many seconds creates of another run get to end; in CI nobody watches, so the run waits longer."""
@@ -124,7 +125,7 @@ class Session:
 class _ServiceCaller:
     """Makes the calls of one target and saves the responses."""
 
-    def __init__(self, service: Service, responses: Responses) -> None:
+    def __init__(self, service: ServiceClient, responses: Responses) -> None:
         self._service = service
         self._responses = responses
 
@@ -153,7 +154,7 @@ def _callers(project: Project, planned: Planned) -> tuple[Responses | None, Mapp
         return None, {}
     from reconciler.operations.credentials import credentials_of  # noqa: PLC0415 - it loads pydantic
     from reconciler.operations.responses import Responses  # noqa: PLC0415 - it loads the encryption
-    from reconciler.service.api import Service  # noqa: PLC0415 - it loads the HTTP client
+    from reconciler.service.api import ServiceClient  # noqa: PLC0415 - it loads the HTTP client
 
     responses = Responses(project.data_directory / "responses", planned.plan.recipients)
     responses.prepare()
@@ -162,7 +163,9 @@ def _callers(project: Project, planned: Planned) -> tuple[Responses | None, Mapp
     for target in sending:
         try:
             credentials = credentials_of(target.name, project.sources)
-            service = Service(target, credentials, timeout=project.flags.timeout, cache_dir=project.cache_directory)
+            service = ServiceClient(
+                target, credentials, timeout=project.flags.timeout, cache_dir=project.cache_directory
+            )
             callers[target.name] = _ServiceCaller(service, responses)
         except SettingsError as problem:
             problems += problem.messages

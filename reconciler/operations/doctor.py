@@ -112,12 +112,12 @@ def _servers(project: Project, targets: Iterable[Target], urls: Iterable[str]) -
 
 def _tokens(project: Project, targets: Iterable[Target]) -> list[Callable[[], list[Finding]]]:
     from reconciler.operations.credentials import credentials_of  # noqa: PLC0415 - it loads pydantic
-    from reconciler.service.api import Service  # noqa: PLC0415 - it loads the HTTP client
+    from reconciler.service.api import ServiceClient  # noqa: PLC0415 - it loads the HTTP client
 
     def token(target: Target) -> list[Finding]:
         if not all(project.sources.get(f"{target.name.variable_prefix}{field}") for field in _FIELDS):
             return [_finding(Health.SKIPPED, "token", "its credentials are not set", target.name)]
-        service = Service(
+        service = ServiceClient(
             target,
             credentials_of(target.name, project.sources),
             timeout=project.flags.timeout,

@@ -4,7 +4,7 @@
 
 - `STEP:N:ACTION` runs ACTION when STEP is reached for the N-th time. STEP is before-append, after-append, before-send,
   after-send, or `any`, which counts them all. ACTION is kill, stop (SIGSTOP), int, term, hup, or seconds to sleep.
-- `LIMIT=SECONDS` lowers a limit of the run: send_window, freshness, margin, grace or closing.
+- `LIMIT=SECONDS` lowers a limit of the run: send_window, freshness, margin, call_grace or store_grace.
 
 Fail points are for tests only: they are refused unless every service is on loopback.
 """
@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.applying.run import Limits
+from reconciler.applying.events import Limits
 from reconciler.errors import Message, SettingsError, Step
 from reconciler.model.url import is_loopback
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 VARIABLE: Final = "RECONCILER_TEST_FAILPOINT"
 _ANY = "any"
 _STEPS = (_ANY, "before-append", "after-append", "before-send", "after-send")
-_LIMITS = ("send_window", "freshness", "margin", "grace", "closing")
+_LIMITS = ("send_window", "freshness", "margin", "call_grace", "store_grace")
 _SIGNALS = {
     "kill": signal.SIGKILL, "stop": signal.SIGSTOP, "int": signal.SIGINT, "term": signal.SIGTERM, "hup": signal.SIGHUP,
 }  # fmt: skip

@@ -105,11 +105,11 @@ def _appended(
     If the answer is lost, the record is read once more to find out if the facts were appended.
     """
     accepts = isinstance(statement, Begin | AcceptLoss)
-    note = type(statement).__name__
+    summary = type(statement).__name__
     try:
         if reading is None or accepts:
-            return journal.accept(reading, facts, note)
-        return journal.append(reading, facts, note)
+            return journal.accept(reading, facts, summary)
+        return journal.append(reading, facts, summary)
     except (HeadMoved, StoreUnavailable) as problem:
         lines = reading.lines if reading else ()
         last = chain.link(lines[-1].hash if lines else None, len(lines), facts)[1][-1].hash

@@ -92,7 +92,7 @@ class Journal:
         self._note(reading, notes)
         return reading
 
-    def append(self, reading: Reading, facts: Sequence[AnyFact], note: str) -> Reading:
+    def append(self, reading: Reading, facts: Sequence[AnyFact], summary: str) -> Reading:
         """Append facts to the record and return a reading that includes them.
 
         Raises RecordClosed, HeadMoved and StoreUnavailable. The store's second place is updated only if the first gate
@@ -102,20 +102,20 @@ class Journal:
         notes = self.notes.read_all()
         data, new = chain.link(reading.record.head, len(reading.lines), facts)
         second = new[-1].hash if reading.standing.first_gate_open else None
-        self.store.append(reading.record.head, data, note, second=second)
+        self.store.append(reading.record.head, data, summary, second=second)
         lines = reading.lines + new
         after = self._judged(fold(lines), lines, second, notes)
         self._note(after, notes)
         return after
 
-    def accept(self, reading: Reading | None, facts: Sequence[AnyFact], note: str) -> Reading:
+    def accept(self, reading: Reading | None, facts: Sequence[AnyFact], summary: str) -> Reading:
         """Append facts that account for missing heads: the beginning of a record, or a loss that names the heads.
 
         Unlike `append`, this overwrites the second place and this machine's note.
         """
         head, former_lines = (reading.record.head, reading.lines) if reading else (None, ())
         data, new = chain.link(head, len(former_lines), facts)
-        self.store.append(head, data, note, second=new[-1].hash)
+        self.store.append(head, data, summary, second=new[-1].hash)
         lines = former_lines + new
         record = fold(lines)
         self.notes.write(self._note_of(record, record.entries, record.head))
@@ -124,7 +124,7 @@ class Journal:
                 self.notes.drop(former)
         return self._judged(record, lines, record.head, self.notes.read_all())
 
-    def extend(self, reading: Reading, head: str, seq: int, new: tuple[bytes, tuple[Line, ...]], note: str) -> None:
+    def extend(self, reading: Reading, head: str, seq: int, new: tuple[bytes, tuple[Line, ...]], summary: str) -> None:
         """Append lines that an apply has linked itself (`chain.link`), after the lines of `reading` and its own.
 
         Once this returns, the place holds the lines, and its second place and this machine's note name the last one, so
@@ -135,7 +135,7 @@ class Journal:
         data, lines = new
         last = lines[-1].hash
         advances = reading.standing.first_gate_open
-        self.store.append(head, data, note, second=last if advances else None)
+        self.store.append(head, data, summary, second=last if advances else None)
         if advances:
             entries = seq + len(lines) - 1
             note_of_last = self._note_of(reading.record, entries, last)

@@ -41,11 +41,11 @@ class Store(Protocol):
         """Return the current, durable contents, never cached ones. Raises StoreUnavailable."""
         ...
 
-    def append(self, head: str | None, lines: bytes, note: str, *, second: str | None = None) -> None:
+    def append(self, head: str | None, lines: bytes, summary: str, *, second: str | None = None) -> None:
         """Append complete lines durably if the hash of the last complete line is `head` (None: no record yet).
 
-        An incomplete last line is removed. `note` describes the lines, for stores that keep a history. `second` is the
-        head to write to the second place once the lines are durable; None leaves the second place unchanged, and a
+        An incomplete last line is removed. `summary` describes the lines, for stores that keep a history. `second` is
+        the head to write to the second place once the lines are durable; None leaves the second place unchanged, and a
         store without a second place ignores it. Without `lines`, only the second place is updated, if the head is
         `head`.
 

@@ -6,6 +6,7 @@ separate call, which the caller decides on after it has read the record again.
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import TYPE_CHECKING, Self
 
 import msgspec
@@ -13,8 +14,8 @@ from msgspec.structs import replace
 
 from reconciler.errors import CallFailed, Message, TokenError, step
 from reconciler.model.outcome import Answer, Outcome
-from reconciler.service.fields import clear_fields
 from reconciler.service.outcomes import outcome_of
+from reconciler.service.redaction import storable_fields
 from reconciler.service.tokens import TokenCache, Tokens
 from reconciler.service.transport import Transport, always
 from reconciler.values import Discreet
@@ -57,10 +58,10 @@ def lead_failure(outcome: Outcome, detail: str | None, target: str) -> CallFaile
     return CallFailed(Message(name, f"{what}: {detail}" if detail else what, target, (step(advice),)))
 
 
-class Service:
-    """The service, with the credentials of one target. `timeout` limits each whole call, in seconds.
+class ServiceClient:
+    """Calls the service with the credentials of one target. `timeout` limits each whole call, in seconds.
 
-    Any number of threads may call it. Services with the same `cache_dir` share their tokens.
+    Any number of threads may call it. Clients with the same `cache_dir` share their tokens.
     """
 
     def __init__(self, target: Target, credentials: Credentials, *, timeout: float, cache_dir: Path) -> None:
@@ -69,7 +70,8 @@ class Service:
         self._timeout = timeout
         self._transport = Transport()
         self._tokens = Tokens(self._transport, TokenCache(cache_dir / "tokens"), target, credentials, timeout)
-        self._secrets = {credentials.client_id, credentials.client_secret.get_secret_value()}
+        self._secrets_lock = Lock()  # without it, two threads could each drop the other's token
+        self._secrets = frozenset({credentials.client_id, credentials.client_secret.get_secret_value()})
 
     def __enter__(self) -> Self:
         return self
@@ -141,8 +143,9 @@ class Service:
         sent: Collection[str] = (),
     ) -> Answer:
         """Send one call. `sent` holds its values that are not secret, so that the response may repeat them."""
-        self._secrets = {*self._secrets, token}  # includes the tokens of earlier calls: a service may echo one later
-        secrets = self._secrets
+        with self._secrets_lock:
+            self._secrets |= {token}  # keeps the tokens of earlier calls: a service may echo one later
+            secrets = self._secrets
         headers = {"authorization": f"Bearer {token}", "content-type": "application/json", "accept": accept}
         result = self._transport.send(
             "POST", self._target.base_url + path, headers, content,
@@ -151,4 +154,4 @@ class Service:
         answer = outcome_of(result, secrets)
         if answer.outcome is not Outcome.CREATED:
             return answer
-        return replace(answer, fields=clear_fields(answer.body, sent, secrets))
+        return replace(answer, fields=storable_fields(answer.body, sent, secrets))

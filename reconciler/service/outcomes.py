@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from reconciler.model.outcome import Answer, Outcome
-from reconciler.service.fields import error_text
-from reconciler.service.redaction import excerpt
+from reconciler.service.redaction import error_text, excerpt
 from reconciler.service.transport import Failure, Reply
 
 if TYPE_CHECKING:

@@ -63,7 +63,7 @@ class FileStore:
             settle_name(self._file)
             return Stored(data)
 
-    def append(self, head: str | None, lines: bytes, note: str, *, second: str | None = None) -> None:  # noqa: ARG002
+    def append(self, head: str | None, lines: bytes, summary: str, *, second: str | None = None) -> None:  # noqa: ARG002
         """Append the lines under a lock; a failure leaves the file unchanged."""
         with self._failures_named("write"):
             if head is None:

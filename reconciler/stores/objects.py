@@ -71,7 +71,7 @@ class ObjectStore:
         self._seen = seen = self._look()
         return Stored(b"".join(segment.data for segment in seen) if seen else None)
 
-    def append(self, head: str | None, lines: bytes, note: str, *, second: str | None = None) -> None:  # noqa: ARG002
+    def append(self, head: str | None, lines: bytes, summary: str, *, second: str | None = None) -> None:  # noqa: ARG002
         """Replace the last segment or create the next one."""
         with self._appending:
             if not self._is_proven:

@@ -92,7 +92,7 @@ class PostgresStore:
 
         return self._in_connection(work)
 
-    def append(self, head: str | None, lines: bytes, note: str, *, second: str | None = None) -> None:  # noqa: ARG002
+    def append(self, head: str | None, lines: bytes, summary: str, *, second: str | None = None) -> None:  # noqa: ARG002
         """Insert the lines in one transaction, then read back the last one."""
         new = lines.split(b"\n")[:-1]
 

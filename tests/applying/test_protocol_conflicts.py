@@ -186,7 +186,7 @@ def test_an_outcome_is_appended_over_a_rename_of_its_address() -> None:
     assert ({attempt(1): "live"}, True, "created") == (bench.statuses(), bench.run.finished, bench.outcomes["create a"])
 
 
-SHORTEST, LONGEST = Limits().yielding
+SHORTEST, LONGEST = Limits().first_yield, Limits().longest_yield
 
 
 def test_a_run_that_loses_changes_waits_before_its_next_intents() -> None:
@@ -299,7 +299,7 @@ def test_nothing_is_appended_to_a_closed_record() -> None:
     bench.answer(CREATED)
     bench.overtake(CLOSED)
     assert ([], True) == (bench.appends, bench.run.finished)
-    assert ["Intended", "Answered"] == [type(fact).__name__ for fact in bench.queue.to_save]
+    assert ["Intended", "Answered"] == [type(fact).__name__ for fact in bench.queue.unrecorded]
     assert {"create a": "created", "create b": "not_sent"} == bench.outcomes
     assert "it continues at git:record" in str(bench.result("b").detail)
 
@@ -312,7 +312,7 @@ def test_nothing_is_appended_to_another_record_in_its_place() -> None:
     bench.answer(CREATED)
     bench.store.data, _ = linked(None, 0, [Begun(at=AT, record="0" * 32), known("b")])
     bench.append()
-    assert (2, True) == (len(bench.queue.to_save), bench.run.finished)
+    assert (2, True) == (len(bench.queue.unrecorded), bench.run.finished)
 
 
 @pytest.mark.parametrize("problem", [MOVED, DOWN], ids=["conflict", "failure"])
@@ -443,7 +443,7 @@ def test_a_store_that_fails_for_good_ends_the_run() -> None:
     assert {"no network"} == {bench.result(name).detail for name in "abz"}
     assert (True, [], ["store-down"]) == (
         bench.run.finished,
-        bench.queue.to_save,
+        bench.queue.unrecorded,
         [message.name for message in bench.run.messages],
     )
 
@@ -457,7 +457,7 @@ def test_what_could_not_be_recorded_is_handed_over() -> None:
     bench.store.declare_failures(DOWN)
     bench.append()
     assert (["Intended", "Answered"], True) == (
-        [type(fact).__name__ for fact in bench.queue.to_save],
+        [type(fact).__name__ for fact in bench.queue.unrecorded],
         bench.run.finished,
     )
     assert {"create a": "created", "create b": "not_sent"} == bench.outcomes
@@ -476,7 +476,7 @@ def test_each_new_outcome_is_one_more_try() -> None:
     assert not bench.run.finished
     bench.answer(CREATED, "c")
     assert ["answered", "answered"] == bench.append()
-    assert (True, []) == (bench.run.finished, bench.queue.to_save)
+    assert (True, []) == (bench.run.finished, bench.queue.unrecorded)
 
 
 def test_what_arrived_late_is_not_recorded_twice() -> None:

@@ -449,11 +449,11 @@ def test_a_note_says_what_an_append_is_about() -> None:
     """Stores that keep a history of their own get a line for it, with the first addresses and the run."""
     bench = Bench(wanting("a", "b"), by={"user": "operator", "url": "https://run.example/1"})
     bench.start()
-    assert "create europe/staging/a (https://run.example/1)" == bench.appends[0].note
+    assert "create europe/staging/a (https://run.example/1)" == bench.appends[0].summary
     bench.append()
     bench.answer(CREATED)
-    assert "created europe/staging/a, create europe/staging/b (https://run.example/1)" == bench.appends[0].note
+    assert "created europe/staging/a, create europe/staging/b (https://run.example/1)" == bench.appends[0].summary
     many = Bench(wanting(), *(known(name) for name in "vwxyz"))
     many.start()
     words = ", ".join(f"removal requested europe/staging/{name}" for name in "vwx")
-    assert f"{words} and 2 more" == many.appends[0].note
+    assert f"{words} and 2 more" == many.appends[0].summary

@@ -56,7 +56,7 @@ def test_a_store_that_hangs_is_given_up_after_an_interrupt() -> None:
     bench.hear(InterruptAsked())
     bench.answer(CREATED)
     bench.wait(7.0)
-    assert (True, 2) == (bench.run.finished, len(bench.queue.to_save))
+    assert (True, 2) == (bench.run.finished, len(bench.queue.unrecorded))
 
 
 def test_an_intent_that_becomes_durable_after_an_interrupt_is_not_sent() -> None:
@@ -131,7 +131,7 @@ def test_an_unexpected_error_keeps_what_is_known() -> None:
     first, _ = bench.sends
     bench.run.salvage([CallEnded(first.attempt, CREATED)], "internal error (KeyError)", bench.now)
     outcomes = {"create a": "created", "create b": "created", "create c": "unknown", "create d": "skipped"}
-    assert (outcomes, True, 4) == (bench.outcomes, bench.run.finished, len(bench.queue.to_save))
+    assert (outcomes, True, 4) == (bench.outcomes, bench.run.finished, len(bench.queue.unrecorded))
     assert ["internal error (KeyError)"] * 2 == [bench.result(name).detail for name in "cd"]
 
 
@@ -177,4 +177,4 @@ def test_a_failing_store_is_given_up_after_an_interrupt() -> None:
             bench.append()
         else:
             bench.wait_its_turn()
-    assert 2 == len(bench.queue.to_save)
+    assert 2 == len(bench.queue.unrecorded)

@@ -10,8 +10,8 @@ import pytest
 from reconciler import applying
 
 ROOM = Path(applying.__file__).parent
-PERFORMING = {"driver", "ports", "run"}
-"""The modules that perform effects, and their ports; all others of the room are the protocol."""
+PERFORMING = {"driver", "execution"}
+"""The modules that perform effects; all others of the room are the protocol."""
 PURE = {"__future__", "collections", "collections.abc", "enum", "msgspec", "msgspec.structs", "typing"}
 
 

@@ -399,7 +399,7 @@ def test_an_interrupt_is_acknowledged_once(flying: int, capsys: pytest.CaptureFi
     """With what is waited for."""
     run: Any = SimpleNamespace(
         creates=SimpleNamespace(interrupted=False), work=SimpleNamespace(results={}),
-        in_flight=range(flying), context=SimpleNamespace(limits=SimpleNamespace(grace=15.0)),
+        in_flight=range(flying), context=SimpleNamespace(limits=SimpleNamespace(call_grace=15.0)),
     )  # fmt: skip
     with progress(Terminal({}), plan(change())) as observe:
         for interrupted in (False, True, True):

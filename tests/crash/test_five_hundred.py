@@ -23,9 +23,9 @@ from reconciler.record.journal import Journal
 
 extend, sizes, begun = Journal.extend, [], time.perf_counter()
 
-def counted(self, reading, head, seq, new, note):
+def counted(self, reading, head, seq, new, summary):
     sizes.append(len(new[0]))
-    extend(self, reading, head, seq, new, note)
+    extend(self, reading, head, seq, new, summary)
 
 Journal.extend = counted
 code = run(sys.argv[2:])

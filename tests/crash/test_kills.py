@@ -81,7 +81,7 @@ def test_a_call_that_is_not_answered_within_the_grace_is_unknown(tmp_path: Path,
     with Partner(tmp_path / "p", places.make("file")) as partner:
         machine = partner.first(2)
         partner.sandbox.world.fail_next("hang-after")
-        apply = machine.start("apply", "--auto-approve", failpoint="grace=0.1")
+        apply = machine.start("apply", "--auto-approve", failpoint="call_grace=0.1")
         _wait_until(partner.exists)
         apply.send_signal(signal.SIGTERM)
         assert machine.finish(apply).code == 143

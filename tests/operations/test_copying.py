@@ -37,10 +37,10 @@ class KilledAt:
     def _wrap(self, store: MemoryStore, *, done: bool) -> None:
         original = store.append
 
-        def append(head: str | None, lines: bytes, note: str, *, second: str | None = None) -> None:
+        def append(head: str | None, lines: bytes, summary: str, *, second: str | None = None) -> None:
             self.left -= 1
             if self.left or done:
-                original(head, lines, note, second=second)
+                original(head, lines, summary, second=second)
             if not self.left:
                 store.append = original  # type: ignore[method-assign]
                 raise Killed

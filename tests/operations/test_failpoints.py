@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from reconciler.applying.run import Limits
+from reconciler.applying.events import Limits
 from reconciler.errors import SettingsError
 from reconciler.operations.apply import interrupts
 from reconciler.operations.failpoints import Failpoints
@@ -53,7 +53,17 @@ def test_a_signal_is_handled_before_the_step_goes_on(
 
 
 @pytest.mark.parametrize(
-    "text", ["x", "before:1:kill", "before-send:x:1", "before-send:1:often", "other=1", "grace=-1", "grace=x", "any:1"]
+    "text",
+    [
+        "x",
+        "before:1:kill",
+        "before-send:x:1",
+        "before-send:1:often",
+        "other=1",
+        "call_grace=-1",
+        "call_grace=x",
+        "any:1",
+    ],
 )
 def test_what_is_no_fail_point(text: str) -> None:
     """It is refused, and so is a limit above its default."""
@@ -62,7 +72,7 @@ def test_what_is_no_fail_point(text: str) -> None:
             Failpoints(words)
 
 
-@pytest.mark.parametrize("name", ["send_window", "freshness", "margin", "grace", "closing"])
+@pytest.mark.parametrize("name", ["send_window", "freshness", "margin", "call_grace", "store_grace"])
 def test_a_limit_is_lowered_alone(name: str) -> None:
     """To nothing or to what it is, and no further up."""
     default = getattr(Limits(), name)
@@ -71,7 +81,7 @@ def test_a_limit_is_lowered_alone(name: str) -> None:
         Failpoints(f"{name}={default + 0.5}")
 
 
-@pytest.mark.parametrize("text", ["any:1:0", "grace=0"])
+@pytest.mark.parametrize("text", ["any:1:0", "call_grace=0"])
 def test_real_services_are_never_tried_on(text: str) -> None:
     """Fail points are refused for any address but loopback; without them there is nothing to refuse."""
     addresses = ["http://127.0.0.1:1", "https://api.real.example"]

@@ -12,7 +12,7 @@ from support.raw_server import RawServer
 from support.service_targets import StubCredentials, make_target
 
 from reconciler.service import tokens
-from reconciler.service.api import Service
+from reconciler.service.api import ServiceClient
 from reconciler.service.transport import Transport
 
 if TYPE_CHECKING:
@@ -75,13 +75,13 @@ def lending_service() -> Iterator[LendingService]:
 
 
 @pytest.fixture
-def open_service(tmp_path: Path) -> Iterator[Callable[..., Service]]:
+def open_service(tmp_path: Path) -> Iterator[Callable[..., ServiceClient]]:
     """Open the service of a target, with one token cache for the test."""
-    opened: list[Service] = []
+    opened: list[ServiceClient] = []
 
-    def start(target: Target, credentials: StubCredentials | None = None, timeout: float = 5) -> Service:
+    def start(target: Target, credentials: StubCredentials | None = None, timeout: float = 5) -> ServiceClient:
         given = credentials or StubCredentials()
-        opened.append(Service(target, given, timeout=timeout, cache_dir=tmp_path / "cache"))
+        opened.append(ServiceClient(target, given, timeout=timeout, cache_dir=tmp_path / "cache"))
         return opened[-1]
 
     yield start
@@ -90,6 +90,6 @@ def open_service(tmp_path: Path) -> Iterator[Callable[..., Service]]:
 
 
 @pytest.fixture
-def service(open_service: Callable[..., Service], lending_service: LendingService) -> Service:
+def service(open_service: Callable[..., ServiceClient], lending_service: LendingService) -> ServiceClient:
     """The lending service as a target's credentials see it."""
     return open_service(make_target(lending_service.url))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,15 +22,15 @@ if TYPE_CHECKING:
 
     from support.lending_service import LendingService
 
-    from reconciler.service.api import Service
+    from reconciler.service.api import ServiceClient
 
-    Open = Callable[..., Service]
+    Open = Callable[..., ServiceClient]
 
 CODES, URL = ("ONB10011", "LOA10013"), "https://hooks.example/applications"
 TOKEN_1, TOKEN_2 = "token-number-1", "token-number-2"
 
 
-def create(service: Service, *, renew: bool = True, may_send: bool = True) -> Answer:
+def create(service: ServiceClient, *, renew: bool = True, may_send: bool = True) -> Answer:
     """Create one subscription."""
     return service.create_subscription(CODES, URL, lambda: may_send, renew=renew)
 
@@ -37,7 +38,7 @@ def create(service: Service, *, renew: bool = True, may_send: bool = True) -> An
 class TestCreateSubscription:
     """Creating a webhook subscription (service description, section 4.2)."""
 
-    def test_is_as_documented(self, service: Service, lending_service: LendingService) -> None:
+    def test_is_as_documented(self, service: ServiceClient, lending_service: LendingService) -> None:
         """Headers and body are the documented ones, the codes sorted; the token is requested once."""
         service.authorise()
         answer = create(service)
@@ -55,7 +56,7 @@ class TestCreateSubscription:
             service.authorise()
         assert (Outcome.NOT_SENT, []) == (create(service).outcome, lending_service.calls)
 
-    def test_what_was_sent_may_come_back(self, service: Service, lending_service: LendingService) -> None:
+    def test_what_was_sent_may_come_back(self, service: ServiceClient, lending_service: LendingService) -> None:
         """Only identifiers and what was sent are in the clear, and nothing of the response is in a repr."""
         lending_service.script((200, json.dumps({"webhookUrl": URL, "eventCodes": ["ONB10011"], "secretKey": "k3y"})))
         answer = create(service)
@@ -70,7 +71,7 @@ class TestCreateSubscription:
         assert (Outcome.CREATED, b'{"id": "su') == (answer.outcome, answer.body)
         assert answer.detail == "the response was cut off after 10 bytes"
 
-    def test_a_401_brings_a_new_token(self, service: Service, lending_service: LendingService) -> None:
+    def test_a_401_brings_a_new_token(self, service: ServiceClient, lending_service: LendingService) -> None:
         """The old one is thrown away; the repeat is the caller's, who reads the record before."""
         lending_service.script((401, ""))
         answer = create(service)
@@ -78,14 +79,14 @@ class TestCreateSubscription:
         assert create(service, renew=False).outcome is Outcome.CREATED
         assert [TOKEN_1, TOKEN_2] == [call.bearer for call in lending_service.calls]
 
-    def test_a_401_that_is_not_to_be_repeated(self, service: Service, lending_service: LendingService) -> None:
+    def test_a_401_that_is_not_to_be_repeated(self, service: ServiceClient, lending_service: LendingService) -> None:
         """No token is requested where no repeat follows."""
         lending_service.script((401, '{"message": "no"}'))
         answer = create(service, renew=False)
         assert (Outcome.REJECTED, 401, None) == (answer.outcome, answer.status, answer.retry_after)
         assert len(lending_service.token_requests) == 1
 
-    def test_a_401_and_no_new_token(self, service: Service, lending_service: LendingService) -> None:
+    def test_a_401_and_no_new_token(self, service: ServiceClient, lending_service: LendingService) -> None:
         """Both are said, and it is not repeated."""
         service.authorise()
         lending_service.script_tokens((403, '{"error": "revoked"}'))
@@ -94,16 +95,36 @@ class TestCreateSubscription:
         assert (Outcome.REJECTED, 401, None) == (answer.outcome, answer.status, answer.retry_after)
         assert str(answer.detail).startswith("HTTP 401 Unauthorized; europe/staging: no access token: HTTP 403")
 
-    def test_a_former_token_stays_a_secret(self, service: Service, lending_service: LendingService) -> None:
+    def test_a_former_token_stays_a_secret(self, service: ServiceClient, lending_service: LendingService) -> None:
         """A service that echoes the token of the call before does not get it into the record."""
         lending_service.script((401, ""), (201, json.dumps({"id": "sub-1", "traceId": TOKEN_1})))
         assert {"id": "sub-1"} == [create(service) for _ in range(2)][1].fields
 
-    def test_withheld(self, service: Service, lending_service: LendingService) -> None:
+    def test_tokens_of_two_threads_stay_secrets(
+        self, service: ServiceClient, lending_service: LendingService, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A token that another thread uses for the first time at the same moment is redacted in later calls."""
+        other = threading.Thread(target=create, args=(service,))
+
+        class SlowToken(str):
+            def __hash__(self) -> int:
+                if other.ident is None:
+                    other.start()
+                    other.join(0.2)
+                return super().__hash__()
+
+        tokens = iter([SlowToken(TOKEN_1), "another-of-them", TOKEN_2])
+        monkeypatch.setattr(service, "token", lambda: next(tokens))
+        lending_service.script(*[(201, json.dumps({"id": "sub-1", "traceId": "another-of-them"}))] * 3)
+        create(service)
+        other.join()
+        assert {"id": "sub-1"} == create(service).fields
+
+    def test_withheld(self, service: ServiceClient, lending_service: LendingService) -> None:
         """Without leave nothing is sent."""
         assert (Outcome.NOT_SENT, []) == (create(service, may_send=False).outcome, lending_service.calls)
 
-    def test_no_token(self, service: Service, lending_service: LendingService) -> None:
+    def test_no_token(self, service: ServiceClient, lending_service: LendingService) -> None:
         """Without a token there is no call."""
         lending_service.script_tokens((401, ""))
         answer = create(service)
@@ -111,26 +132,26 @@ class TestCreateSubscription:
             answer.outcome, lending_service.calls, "no access token" in str(answer.detail),
         )  # fmt: skip
 
-    def test_a_429_says_how_long_to_wait(self, service: Service, lending_service: LendingService) -> None:
+    def test_a_429_says_how_long_to_wait(self, service: ServiceClient, lending_service: LendingService) -> None:
         """Waiting and repeating is the caller's, who knows how long it may."""
         lending_service.script((429, "", {"Retry-After": "7"}))
         answer = create(service)
         assert (Outcome.REJECTED, 7.0, 1) == (answer.outcome, answer.retry_after, len(lending_service.calls))
 
     @pytest.mark.parametrize("status", [301, 302, 307, 308, 400, 408, 409, 422, 499, 500, 503])
-    def test_nothing_is_repeated(self, service: Service, lending_service: LendingService, status: int) -> None:
+    def test_nothing_is_repeated(self, service: ServiceClient, lending_service: LendingService, status: int) -> None:
         """One call, whatever the status; a redirect is not followed."""
         lending_service.script((status, "", {"Location": "/eu/v9/notification/webhooksubscription"}))
         assert (status, 1) == (create(service).status, len(lending_service.calls))
 
-    def test_an_echo_is_redacted(self, service: Service, lending_service: LendingService) -> None:
+    def test_an_echo_is_redacted(self, service: ServiceClient, lending_service: LendingService) -> None:
         """A service that echoes what it was sent does not bring token or secret into the detail."""
         body = {"message": f"bad header Bearer {TOKEN_1}, {TOKEN_1[:12]}... {SECRET}"}
         lending_service.script((400, json.dumps(body)))
         assert create(service).detail == "HTTP 400 Bad Request: bad header Bearer [redacted], [redacted]... [redacted]"
 
     def test_logs_show_no_secret(
-        self, service: Service, lending_service: LendingService, caplog: pytest.LogCaptureFixture
+        self, service: ServiceClient, lending_service: LendingService, caplog: pytest.LogCaptureFixture
     ) -> None:
         """With everything at DEBUG there is a line for each call, and neither token, secret nor body in any."""
         lending_service.script((401, ""), (201, '{"secretKey": "k3y"}', {"Set-Cookie": "hunter1"}))
@@ -150,7 +171,7 @@ class TestCreateLead:
 
     LEAD = b'{"amount": "10.00",\n "x": 1.10}'
 
-    def test_is_as_documented(self, service: Service, lending_service: LendingService) -> None:
+    def test_is_as_documented(self, service: ServiceClient, lending_service: LendingService) -> None:
         """The document goes out as it is, with the documented headers and a token for the onboarding API."""
         lending_service.script((201, '{"LeadId": "l-1"}'))
         assert LeadAnswer(201, b'{"LeadId": "l-1"}', None) == service.create_lead(self.LEAD)
@@ -163,7 +184,7 @@ class TestCreateLead:
         ("status", "name"),
         [(400, "lead-rejected"), (401, "lead-rejected"), (302, "lead-unknown"), (503, "lead-unknown")],
     )
-    def test_a_failure(self, service: Service, lending_service: LendingService, status: int, name: str) -> None:
+    def test_a_failure(self, service: ServiceClient, lending_service: LendingService, status: int, name: str) -> None:
         """The error says whether the lead may exist; nothing is sent twice."""
         lending_service.script((status, ""))
         with pytest.raises(CallFailed) as caught:
@@ -173,7 +194,7 @@ class TestCreateLead:
         assert f"HTTP {status}" in message.what
 
     def test_after_a_401_the_next_run_has_another_token(
-        self, service: Service, lending_service: LendingService
+        self, service: ServiceClient, lending_service: LendingService
     ) -> None:
         """The refused one is thrown away."""
         lending_service.script((401, ""))
@@ -197,7 +218,7 @@ class TestCreateLead:
             open_service(make_target(lending_service.url, server.url)).create_lead(self.LEAD)
         assert (["lead-unknown"], 1) == ([message.name for message in caught.value.messages], len(server.requests))
 
-    def test_no_token(self, service: Service, lending_service: LendingService) -> None:
+    def test_no_token(self, service: ServiceClient, lending_service: LendingService) -> None:
         """The token's own error says most; there is no call."""
         lending_service.script_tokens((401, ""))
         with pytest.raises(TokenError, match="401"):

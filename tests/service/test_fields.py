@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.service.fields import clear_fields, error_text
+from reconciler.service.redaction import error_text, storable_fields
 
 TOKEN = "Abq7391846.Def5820471936abcdef.Ghi4402957"
 ARN = "arn:aws:lambda:eu-west-1:123456789012:function:partner-notifications-production:42"
@@ -19,7 +19,7 @@ KEY = "Zm9vYmFyYmF6cXV4LXNlY3JldA=="
 
 def clear(document: object, *secrets: str) -> dict[str, object]:
     """Return the fields of a document that may be stored in the clear, where nothing of it was sent."""
-    return {**clear_fields(json.dumps(document).encode(), (), secrets)}
+    return {**storable_fields(json.dumps(document).encode(), (), secrets)}
 
 
 def test_identifiers_and_what_was_sent() -> None:
@@ -27,7 +27,7 @@ def test_identifiers_and_what_was_sent() -> None:
     body = b"""{"id": "a1", "SubscriptionId": 7, "partnerId": true, "ratioId": 0.5, "url": "https://x.example",
         "secret": "k3y", "secretKey": "k3y", "identity": "x", "nestedId": {"id": 1}, "listId": [1], "nullId": null,
         "bigId": 99999999999999999999, "lineId": "a\\nb", "co": "ONB10001"}"""
-    assert clear_fields(body, ["ONB10001", "https://x.example"]) == {
+    assert storable_fields(body, ["ONB10001", "https://x.example"]) == {
         "id": "a1", "SubscriptionId": 7, "partnerId": True, "ratioId": 0.5, "url": "https://x.example",
         "co": "ONB10001",
     }  # fmt: skip
@@ -72,7 +72,7 @@ def test_what_was_sent_unless_it_is_a_secret() -> None:
     """The record holds what was sent anyway, however long; a secret in it stays sealed all the same."""
     url = "https://h.example/" + "x" * 200
     body = json.dumps({"url": url, "of": "client-0815"}).encode()
-    assert {"url": url} == clear_fields(body, [url, "client-0815"], ["client-0815"])
+    assert {"url": url} == storable_fields(body, [url, "client-0815"], ["client-0815"])
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_at_most_sixteen() -> None:
 @pytest.mark.parametrize("body", [b"", b"[1]", b"{", b"\xff", b"[" * 100_000, b'{"id": %s}' % (b"9" * 5000)])
 def test_no_object(body: bytes) -> None:
     """A body that is no JSON object has no fields."""
-    assert clear_fields(body, ()) == {}
+    assert storable_fields(body, ()) == {}
 
 
 json_values = st.recursive(
@@ -112,5 +112,5 @@ json_values = st.recursive(
 @given(st.binary(max_size=40) | json_values.map(lambda value: json.dumps(value).encode()))
 def test_any_body(body: bytes) -> None:
     """Its fields can be stored in a record and come back."""
-    fields = clear_fields(body, ["ONB10011"])
+    fields = storable_fields(body, ["ONB10011"])
     assert fields == msgspec.json.decode(msgspec.json.encode(fields))

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
     from support.lending_service import LendingService
 
-    from reconciler.service.api import Service
+    from reconciler.service.api import ServiceClient
 
-    Open = Callable[..., Service]
+    Open = Callable[..., ServiceClient]
 
 
-def failure(service: Service) -> str:
+def failure(service: ServiceClient) -> str:
     """Return the one line of the error that a token request ends with."""
     with pytest.raises(TokenError) as caught:
         service.authorise()
@@ -42,7 +42,7 @@ class TestRequest:
     """The request for a token, and how often it is sent."""
 
     @pytest.mark.parametrize("api", API_NAMES)
-    def test_is_as_documented(self, service: Service, lending_service: LendingService, api: str) -> None:
+    def test_is_as_documented(self, service: ServiceClient, lending_service: LendingService, api: str) -> None:
         """JSON with the four parameters, one audience for each of the six APIs."""
         assert service.token(api) == "token-number-1"
         (request,) = lending_service.token_requests
@@ -81,7 +81,7 @@ class TestAnswer:
         ],
     )  # fmt: skip
     def test_an_unusable_one(
-        self, service: Service, lending_service: LendingService, change: dict[str, object], named: str
+        self, service: ServiceClient, lending_service: LendingService, change: dict[str, object], named: str
     ) -> None:
         """The error names the member that is wrong, and shows none."""
         answer = {"access_token": "value-of-token", "token_type": "Bearer", "expires_in": 60, **change}
@@ -91,7 +91,7 @@ class TestAnswer:
         assert "value-of-token" not in line
 
     @pytest.mark.parametrize("body", ["", "[]", "<html>", '"token"', "[" * 100_000])
-    def test_no_object(self, service: Service, lending_service: LendingService, body: str) -> None:
+    def test_no_object(self, service: ServiceClient, lending_service: LendingService, body: str) -> None:
         """So is anything that is no JSON object."""
         lending_service.script_tokens((200, body))
         assert failure(service).startswith("HTTP 200 without a JSON object; ")
@@ -101,7 +101,7 @@ class TestAnswer:
         server = serve(say(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>"))
         assert "without a JSON object" in failure(open_service(make_target(server.url)))
 
-    def test_more_than_is_documented(self, service: Service, lending_service: LendingService) -> None:
+    def test_more_than_is_documented(self, service: ServiceClient, lending_service: LendingService) -> None:
         """Another member, and the type in any case of letters, make no difference."""
         answer = {"access_token": "t", "token_type": "bEARER", "expires_in": 10**9, "scope": "all"}
         lending_service.script_tokens((200, json.dumps(answer)))
@@ -112,7 +112,7 @@ class TestFailure:
     """One line: the target, the status, what the provider says, what to check."""
 
     @pytest.mark.parametrize("status", [400, 401, 403])
-    def test_refused_credentials(self, service: Service, lending_service: LendingService, status: int) -> None:
+    def test_refused_credentials(self, service: ServiceClient, lending_service: LendingService, status: int) -> None:
         """The provider's words are shown without the secret, and the variables are named; nothing is retried."""
         said = {"error": "invalid_client", "error_description": f"no\nsuch {SECRET}"}
         lending_service.script_tokens((status, json.dumps(said)))
@@ -123,7 +123,7 @@ class TestFailure:
         assert len(lending_service.token_requests) == 1
 
     @pytest.mark.parametrize("status", [302, 308, 404, 405])
-    def test_a_wrong_address(self, service: Service, lending_service: LendingService, status: int) -> None:
+    def test_a_wrong_address(self, service: ServiceClient, lending_service: LendingService, status: int) -> None:
         """The error names auth_url; a redirect is not followed."""
         address = f"{lending_service.url}/tenant"
         lending_service.script_tokens((status, "", {"Location": f"{address}/oauth/token"}))
@@ -131,7 +131,7 @@ class TestFailure:
         assert len(lending_service.token_requests) == 1
 
     @pytest.mark.parametrize("status", [429, 500, 503])
-    def test_an_overloaded_provider(self, service: Service, lending_service: LendingService, status: int) -> None:
+    def test_an_overloaded_provider(self, service: ServiceClient, lending_service: LendingService, status: int) -> None:
         """It is asked a few times, and then a person is."""
         lending_service.script_tokens(*[(status, "")] * 3)
         assert "retry later" in failure(service)
@@ -141,12 +141,14 @@ class TestFailure:
         """Each pause is longer, and all of them are short beside the time that a person waits for an apply."""
         assert ((0.5, 1.0, 2.0), sorted(PAUSES)) == (PAUSES, [*PAUSES])
 
-    def test_a_provider_that_recovers(self, service: Service, lending_service: LendingService) -> None:
+    def test_a_provider_that_recovers(self, service: ServiceClient, lending_service: LendingService) -> None:
         """One success is enough."""
         lending_service.script_tokens((503, ""))
         assert service.token() == "token-number-2"
 
-    def test_a_wait(self, service: Service, lending_service: LendingService, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_wait(
+        self, service: ServiceClient, lending_service: LendingService, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """The wait that a 429 asks for is granted, within bounds."""
         waits: list[float] = []
         monkeypatch.setattr(time, "sleep", waits.append)

@@ -16,7 +16,7 @@ from support.memory_record import record_of, unchanged_read_once
 from support.simulation import broken
 from support.simulation.world import WALL, Created, Promise, Violation
 
-from reconciler.applying import run
+from reconciler.applying import execution
 from reconciler.errors import RecordDamaged
 from reconciler.model.address import Address
 from reconciler.model.plan import Applied, Done
@@ -43,7 +43,7 @@ EU, US = "europe/staging", "usa/staging"
 def _alone() -> Iterator[None]:
     """No threads, and no warnings of appends that fail."""
     logging.disable(logging.WARNING)
-    with patch.object(run, "unless_interrupted", lambda job, *_: job()), unchanged_read_once():
+    with patch.object(execution, "unless_interrupted", lambda job, *_: job()), unchanged_read_once():
         yield
     logging.disable(logging.NOTSET)
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from reconciler.applying.driver import Inbox, Performer, Ports
 from reconciler.applying.events import Append, Authorise, Authorised, CallEnded, Limits, Reread, Send, Ticked
-from reconciler.applying.run import begin
+from reconciler.applying.execution import begin
 from reconciler.errors import Message
 from reconciler.model.address import TargetName
 from reconciler.model.outcome import Answer, Outcome

@@ -41,7 +41,6 @@ class MemoryStore:
     def __init__(self, data: bytes | None = None, *, second: bool = False) -> None:
         self.data = data
         self.second: str | None = (last_head(data) or "" if data else "") if second else None
-        self.notes: list[str] = []
         self._lost: list[Exception] = []
         self._failures: list[Exception] = []
         self._unreadable: Exception | None = None
@@ -72,7 +71,7 @@ class MemoryStore:
             raise self._unreadable
         return Stored(self.data, self.second)
 
-    def append(self, head: str | None, lines: bytes, note: str, *, second: str | None = None) -> None:
+    def append(self, head: str | None, lines: bytes, summary: str, *, second: str | None = None) -> None:
         if self._failures:
             raise self._failures.pop(0)
         data = complete(self.data or b"")
@@ -81,8 +80,6 @@ class MemoryStore:
         if second is not None and self.second and self.second.encode() not in data + lines:
             raise MOVED  # the second place knows of more than the record says
         self.data = data + lines
-        if lines:
-            self.notes.append(note)
         if self._loses_second:
             self._loses_second = False
             raise DOWN

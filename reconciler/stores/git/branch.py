@@ -101,8 +101,8 @@ class GitStore:
         self._seen = seen
         return Stored(seen.data, seen.second)
 
-    def append(self, head: str | None, lines: bytes, note: str, *, second: str | None = None) -> None:
-        """Push a commit with the lines and the subject `note`, and a commit with the second head.
+    def append(self, head: str | None, lines: bytes, summary: str, *, second: str | None = None) -> None:
+        """Push a commit with the lines and the subject `summary`, and a commit with the second head.
 
         Without `lines`, only the head branch is moved.
         """
@@ -116,7 +116,7 @@ class GitStore:
                 raise head_moved(self.place, "the second branch names a head that the record does not contain")
             (tip, head_tip), updates = seen.tips, []
             if lines:
-                tip = self._cache.commit(seen.tips.record, _RECORD, data, note)
+                tip = self._cache.commit(seen.tips.record, _RECORD, data, summary)
                 updates.append(BranchUpdate(self._branch, seen.tips.record, tip))
             if second is not None:
                 head_tip = self._commit_head(seen.tips.head, second)

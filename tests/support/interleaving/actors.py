@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from reconciler.applying.driver import Inbox, Performer, Ports
 from reconciler.applying.events import Ticked
-from reconciler.applying.run import begin, conclude
+from reconciler.applying.execution import begin, conclude
 from reconciler.errors import Message, ReconcilerError
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.operations.recovery_file import _origin

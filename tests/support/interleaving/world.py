@@ -143,7 +143,7 @@ class PortStore:
         stored: Stored = self._actor.wait(Call(f"reads {self.place}", lambda world: world.places[self.place], (_fail,)))
         return stored
 
-    def append(self, head: str | None, lines: bytes, note: str, *, second: str | None = None) -> None:
+    def append(self, head: str | None, lines: bytes, summary: str, *, second: str | None = None) -> None:
         def perform(world: World) -> None:
             world.append(self.place, head, lines, second)
 
@@ -155,7 +155,7 @@ class PortStore:
             world.append(self.place, head, lines, None)
             raise DOWN
 
-        self._actor.wait(Call(f"appends {note} to {self.place}", perform, (_fail, lose_answer, lose_second)))
+        self._actor.wait(Call(f"appends {summary} to {self.place}", perform, (_fail, lose_answer, lose_second)))
 
     def prepare(self) -> None:
         """It is always ready."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec.structs import replace
 
-from reconciler.applying import run as applying_run
+from reconciler.applying import execution
 from reconciler.applying.driver import Performer
 from reconciler.applying.events import Append, Reread, Send, Ticked
 from reconciler.cli.main import run
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from reconciler.applying.driver import Ports
     from reconciler.applying.protocol import Run
-    from reconciler.applying.run import Ports
     from reconciler.model.record import Record
     from support.lives.world import Wanted, World
 
@@ -189,9 +189,9 @@ class Machines:
             patch.setattr(Project, "new_id", staticmethod(world.new_id))
             patch.setattr(Project, "by", lambda _: {"user": "somebody", "host": self._running[-1].machine.name})
             patch.setattr(Project, "_open", lambda _, place: self._running[-1].machine.shelf(place))
-            patch.setattr(api, "Service", lambda *args, **options: _Service(self, *args, **options))
-            patch.setattr(applying_run, "drive", self._drive)
-            patch.setattr(applying_run, "unless_interrupted", lambda job, *_: job())
+            patch.setattr(api, "ServiceClient", lambda *args, **options: _Service(self, *args, **options))
+            patch.setattr(execution, "drive", self._drive)
+            patch.setattr(execution, "unless_interrupted", lambda job, *_: job())
             patch.setattr(apply_operation, "carry_out", self._carry_out)
             patch.setattr(Notes, "write", _after(Notes.write, lambda: self.reach("before a note")))
             patch.setattr(responses, "seal", lambda data, recipients: "age:" + data.hex())  # the same every time
@@ -204,7 +204,7 @@ class Machines:
     def _carry_out(self, plan: Any, reading: Any, ports: Ports, limits: Any) -> Any:
         rng, world = self.world.rng, self.world
         doubles = {"clock": self._instant, "jitter": rng.random, "pause": world.wait, "reach": self._reach_send}
-        return applying_run.carry_out(plan, reading, replace(ports, **doubles), limits)
+        return execution.carry_out(plan, reading, replace(ports, **doubles), limits)
 
     def _reach_send(self, point: str) -> None:
         if not point.endswith("append"):  # the places reach those

@@ -212,7 +212,7 @@ class Shelf(MemoryStore):
             raise DOWN
         return super().read()
 
-    def append(self, head: str | None, lines: bytes, note: str, *, second: str | None = None) -> None:
+    def append(self, head: str | None, lines: bytes, summary: str, *, second: str | None = None) -> None:
         world = self._world
         facts = [json.loads(line) for line in lines.splitlines()]
         world.retried |= {old for fact in facts for old in (fact.get("what") or {}).get("supersedes", ())}
@@ -223,10 +223,10 @@ class Shelf(MemoryStore):
             raise DOWN
         if shared and world.happens(0.01):
             seconds = world.rng.choice((0.1, 3.0, 80.0))
-            world.later(seconds, lambda: self._arrive(head, lines, note, second))
+            world.later(seconds, lambda: self._arrive(head, lines, summary, second))
             raise DOWN
         loses_second = self.second is not None and second is not None and world.happens(0.03)
-        super().append(head, lines, note, second=None if loses_second else second)
+        super().append(head, lines, summary, second=None if loses_second else second)
         kinds = " ".join(fact["kind"] for fact in facts)
         world.tell(f"{self.place}: {kinds}{' (second lost)' if loses_second else ''}")
         world.reach("after-append")
@@ -247,9 +247,9 @@ class Shelf(MemoryStore):
             if accounts and what["account"] not in accounts:
                 world.break_promise(Promise.AT_HOME, f"{target} is of another account than {what['account']}")
 
-    def _arrive(self, head: str | None, lines: bytes, note: str, second: str | None) -> None:
+    def _arrive(self, head: str | None, lines: bytes, summary: str, second: str | None) -> None:
         try:
-            super().append(head, lines, note, second=second)
+            super().append(head, lines, summary, second=second)
             self._world.tell(f"{self.place}: a late append arrives")
         except (HeadMoved, StoreUnavailable):
             self._world.tell(f"{self.place}: a late append meets another head")

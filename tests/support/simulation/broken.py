@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from reconciler.applying import calls, creates, driver, run
+from reconciler.applying import calls, creates, driver, execution
 from reconciler.applying.append_queue import AppendQueue
 from reconciler.applying.creates import Creates
 from reconciler.applying.events import Send
@@ -50,7 +50,7 @@ def send_first(patch: pytest.MonkeyPatch) -> None:
 def append_without_comparing(patch: pytest.MonkeyPatch) -> None:
     """The store appends whatever the head is."""
 
-    def append(self: Any, head: Any, lines: bytes, note: str, *, second: Any = None) -> None:
+    def append(self: Any, head: Any, lines: bytes, summary: str, *, second: Any = None) -> None:
         self.data += lines
         self.second = second if self.second is not None else None
 
@@ -86,7 +86,7 @@ def keep_to_the_old_plan(patch: pytest.MonkeyPatch) -> None:
             if change.block is None:
                 self.work.add(change)
             else:
-                self.work.conclude(change, Done.SKIPPED)
+                self.work.finish(change, Done.SKIPPED)
         return len(changes)
 
     patch.setattr(Run, "_queue_unchanged", queue_all)
@@ -94,15 +94,15 @@ def keep_to_the_old_plan(patch: pytest.MonkeyPatch) -> None:
 
 def adopt_any_head(patch: pytest.MonkeyPatch) -> None:
     """After a lost answer the head is taken from what was read: others may have gone on from there, unplanned."""
-    conclude = AppendQueue.conclude
+    end_append = AppendQueue.end_append
 
-    def conclude_and_adopt(self: Any, event: Any, now: Any) -> Any:
-        end, batch = conclude(self, event, now)
+    def end_and_adopt(self: Any, event: Any, now: Any) -> Any:
+        end, batch = end_append(self, event, now)
         if end.value == "durable" and getattr(event, "reading", None) is not None:
             self._adopt(event.reading)
         return end, batch
 
-    patch.setattr(AppendQueue, "conclude", conclude_and_adopt)
+    patch.setattr(AppendQueue, "end_append", end_and_adopt)
 
 
 def forget_the_window(patch: pytest.MonkeyPatch) -> None:
@@ -142,17 +142,17 @@ def open_many_intents(patch: pytest.MonkeyPatch) -> None:
 
 def save_nothing(patch: pytest.MonkeyPatch) -> None:
     """What could not be appended is given up."""
-    patch.setattr(AppendQueue, "to_save", property(lambda self: []))
+    patch.setattr(AppendQueue, "unrecorded", property(lambda self: []))
 
 
 def save_outcomes_without_intents(patch: pytest.MonkeyPatch) -> None:
     """What could not be appended is saved without the intents that it belongs to."""
-    patch.setattr(AppendQueue, "to_save", property(lambda self: self._pending))
+    patch.setattr(AppendQueue, "unrecorded", property(lambda self: self._pending))
 
 
 def praise_every_run(patch: pytest.MonkeyPatch) -> None:
     """A run always says that all went well."""
-    patch.setattr(run, "verdict_of", lambda *args: Verdict.DONE)
+    patch.setattr(execution, "verdict_of", lambda *args: Verdict.DONE)
 
 
 def carry_nothing_out(patch: pytest.MonkeyPatch) -> None:
@@ -160,7 +160,7 @@ def carry_nothing_out(patch: pytest.MonkeyPatch) -> None:
 
     def queue_none(self: Any, changes: Any) -> int:
         for change in changes:
-            self.work.conclude(change, Done.SKIPPED)
+            self.work.finish(change, Done.SKIPPED)
         return 0
 
     patch.setattr(Run, "_queue_unchanged", queue_none)

@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 from msgspec import Struct
 
-from reconciler.applying import run
+from reconciler.applying import execution
 from reconciler.model.outcome import Outcome
 from reconciler.model.record import Status
 from reconciler.operations.observing import observed
@@ -147,7 +147,7 @@ class Lost:
 
     def live(self, *, events_from: int = 0) -> Figures:
         """Live through an outage and the days after it. Events arrive from that hour on, 0: after the outage."""
-        with patch.object(run, "unless_interrupted", lambda job, *_: job()):  # a thread would bring real time in
+        with patch.object(execution, "unless_interrupted", lambda job, *_: job()):  # a thread would bring real time in
             self._list(self.current, self.day_old)
             for hour in range(1, 9):
                 self._apply()

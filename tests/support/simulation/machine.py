@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from reconciler.applying.driver import Inbox, Performer, Ports
 from reconciler.applying.events import Append, InterruptAsked, Limits, Reread, Ticked
-from reconciler.applying.run import begin, conclude
+from reconciler.applying.execution import begin, conclude
 from reconciler.errors import Message, ReconcilerError, TokenError
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.model.plan import SENDS, Done, Verdict
@@ -225,13 +225,13 @@ class Process:
             self.world.tell(f"{self.machine.name} is killed {point}")
             raise Killed
 
-    def _extend(self, reading: Reading, head: str, seq: int, new: Any, note: str) -> None:
+    def _extend(self, reading: Reading, head: str, seq: int, new: Any, summary: str) -> None:
         for line in new[1]:
             if isinstance(line.fact, Intended):
                 self.world.intents[line.fact.attempt] = line.fact
         if self.run is not None and not self._concluding:
             self._check_few_open(new)
-        self.machine.journal.extend(reading, head, seq, new, note)
+        self.machine.journal.extend(reading, head, seq, new, summary)
 
     def _check_few_open(self, new: Any) -> None:
         """Raise Violation if the run has more intents open than calls may be in flight, with what it appends now."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
-from reconciler.applying import run
+from reconciler.applying import execution
 from reconciler.errors import ReconcilerError
 from reconciler.model.record import Status
 from reconciler.model.url import normal_url
@@ -60,7 +60,8 @@ class Simulation:
 
     def run(self) -> World:
         """Live through it, from the beginning to the end in which nothing is left to do."""
-        threadless = patch.object(run, "unless_interrupted", lambda job, *_: job())  # a thread would bring real time in
+        # A thread would bring real time in.
+        threadless = patch.object(execution, "unless_interrupted", lambda job, *_: job())
         with threadless, unchanged_read_once():
             while self.world.step():
                 self._disturb()

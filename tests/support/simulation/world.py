@@ -153,21 +153,21 @@ class SimStore(MemoryStore):
             return self._earlier
         return super().read()
 
-    def append(self, head: str | None, lines: bytes, note: str, *, second: str | None = None) -> None:
+    def append(self, head: str | None, lines: bytes, summary: str, *, second: str | None = None) -> None:
         world = self._world
         if world.happens("append_fails"):
             raise DOWN
         if world.happens("append_late"):
-            world.later(world.rng.choice((0.1, 3.0, 80.0)), lambda: self._arrive(head, lines, note, second))
+            world.later(world.rng.choice((0.1, 3.0, 80.0)), lambda: self._arrive(head, lines, summary, second))
             raise DOWN
         loses_second = self.second is not None and second is not None and world.happens("second_lost")
-        self._append(head, lines, note, None if loses_second else second)
+        self._append(head, lines, summary, None if loses_second else second)
         if loses_second or world.happens("append_lost"):
             raise world.rng.choice((DOWN, MOVED))
 
-    def _append(self, head: str | None, lines: bytes, note: str, second: str | None) -> None:
+    def _append(self, head: str | None, lines: bytes, summary: str, second: str | None) -> None:
         earlier = super().read()
-        super().append(head, lines, note, second=second)
+        super().append(head, lines, summary, second=second)
         self._earlier = earlier
         assert self.data is not None
         recorded = chain.parse(chain.complete(self.data), self.place)
@@ -178,8 +178,8 @@ class SimStore(MemoryStore):
         if self.second is None or second is not None:
             self.durable |= {line.fact.attempt for line in recorded if isinstance(line.fact, Intended)}
 
-    def _arrive(self, head: str | None, lines: bytes, note: str, second: str | None) -> None:
+    def _arrive(self, head: str | None, lines: bytes, summary: str, second: str | None) -> None:
         try:
-            self._append(head, lines, note, second)
+            self._append(head, lines, summary, second)
         except (HeadMoved, StoreUnavailable):
             self._world.tell("a late append meets another head")

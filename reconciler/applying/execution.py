@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from reconciler.applying.creates import LOST_RESPONSE
 from reconciler.applying.driver import Ports, drive, message_of, unless_interrupted
-from reconciler.applying.events import Context, Limits
+from reconciler.applying.events import Context
 from reconciler.applying.protocol import Run
 from reconciler.applying.verdict import (
     closed_gates,
@@ -28,13 +28,12 @@ from reconciler.record.facts import Answered
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from reconciler.applying.events import Limits
     from reconciler.model.plan import Plan
     from reconciler.record.journal import Reading
 
 _PATIENCE_WITH_EARLIER = 5.0
 """How long to wait for creates that were in flight when the plan was made, as their run may have died."""
-
-__all__ = ["Limits", "Ports", "carry_out"]
 
 
 def carry_out(plan: Plan, reading: Reading, ports: Ports, limits: Limits) -> Applied:
@@ -118,7 +117,7 @@ def conclude(run: Run, ports: Ports) -> Applied:
 
 def _save_unrecorded(run: Run, ports: Ports, messages: list[Message]) -> list[Result]:
     """Save the facts that could not be recorded, before anything else can fail, and return the results of the run."""
-    pending = run.appends.to_save
+    pending = run.appends.unrecorded
     if not pending:
         return list(run.results.values())
     problem = run.appends.problem
@@ -129,19 +128,19 @@ def _save_unrecorded(run: Run, ports: Ports, messages: list[Message]) -> list[Re
 
 def _settle(run: Run, ports: Ports, results: Sequence[Result]) -> tuple[Reading, Plan]:
     """Return the record and the plan of what is left, after a short wait for other runs' creates in flight."""
-    interrupted, parting = ports.inbox.interrupted, run.context.limits.parting
+    interrupted, last_grace = ports.inbox.interrupted, run.context.limits.last_grace
     addresses = {result.address for result in results}
     own = {result.attempt for result in results if result.attempt is not None}
     earlier = {change.address for change in run.changes if change.block is Block.IN_FLIGHT}
     begun, pause, tried = ports.clock().steady, 0.2, False
     while True:
-        reading = unless_interrupted(ports.read, interrupted, parting)
+        reading = unless_interrupted(ports.read, interrupted, last_grace)
         strays, head = run.stray_outcomes(reading.record, ports.clock()), reading.record.head
         if strays and not tried:
             tried, new = True, link(head, len(reading.lines), strays)
             with suppress(ReconcilerError):
                 extend = partial(ports.extend, reading, head, len(reading.lines) + 1, new, "not sent")
-                unless_interrupted(extend, interrupted, parting)
+                unless_interrupted(extend, interrupted, last_grace)
             continue
         left = ports.replan(reading)
         now = ports.clock()

@@ -18,8 +18,8 @@ from support.records import linked
 
 from reconciler import applying
 from reconciler.applying.driver import Performer
-from reconciler.applying.events import Append, NotAppended, Reread, RereadDone
-from reconciler.applying.run import Limits, carry_out
+from reconciler.applying.events import Append, Limits, NotAppended, Reread, RereadDone
+from reconciler.applying.execution import carry_out
 from reconciler.errors import Message, StoreUnavailable
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.model.plan import Verdict
@@ -308,7 +308,7 @@ def test_an_interrupted_run_records_what_is_in_flight() -> None:
         held.wait(5)
 
     case.caller.on_send = hold
-    applied = apply(case, Limits(grace=0.05))
+    applied = apply(case, Limits(call_grace=0.05))
     held.set()
     assert ({"a": "unknown", "b": "skipped"}, Verdict.UNRESOLVED) == (outcomes(applied), applied.verdict)
 
@@ -353,7 +353,7 @@ def test_a_call_that_has_not_left_when_the_run_fails_is_not_sent() -> None:
         if run.in_flight and begun.wait(5):
             raise KeyError("watcher")
 
-    limits = Limits(grace=0.02)
+    limits = Limits(call_grace=0.02)
     applied = carry_out(case.plan, case.reading, case.with_ports(observe=watch, reach=reach), limits)
     over.set()
     assert done.wait(5)
@@ -377,7 +377,7 @@ def test_an_interrupt_ends_the_wait_for_answers_after_an_error() -> None:
             raise KeyError("watcher")
 
     case.caller.on_send = hold
-    limits = Limits(grace=900.0, freshness=900.0, send_window=900.0)
+    limits = Limits(call_grace=900.0, freshness=900.0, send_window=900.0)
     applied = carry_out(case.plan, case.reading, case.with_ports(observe=watch, clock=clock), limits)
     held.set()
     assert ({"a": "unknown"}, True) == (outcomes(applied), len(looks) < 100)
