@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from reconciler.operations.project import Flags, Project
 from reconciler.operations.recovery_file import save
 from reconciler.operations.settings import Sources
 from reconciler.sandbox import Sandbox
+from reconciler.stores import files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -103,6 +105,15 @@ def other_account(place: Place) -> None:
     place.line.environment.setenv(SECRET.replace("SECRET", "ID"), "another")
 
 
+def read_only(place: Place) -> None:
+    """Let no file be written beside the record."""
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.EROFS, "read-only")
+
+    place.line.environment.setattr(files, "written_beside", fail)
+
+
 def sealed(place: Place) -> None:
     """Encrypt responses to a key."""
     place.config.write_text(f"recipients: [{Identity.generate().to_public()}]\n{place.config.read_text()}")
@@ -132,6 +143,7 @@ RESULTS: list[tuple[str, Health, Callable[[Place], object], str]] = [
     ("record", Health.WARNING, torn, "state.jsonl"),
     ("record", Health.WARNING, unrecovered, "state.jsonl"),
     ("write", Health.OK, lambda _: None, "state.jsonl"),
+    ("write", Health.FAILED, read_only, "state.jsonl"),
     ("responses", Health.OK, lambda _: None, "recipients"),
     ("responses", Health.OK, sealed, "recipients"),
     ("responses", Health.FAILED, in_ci, "recipients"),
