@@ -15,7 +15,8 @@ from reconciler.cli.terminal import has_terminal, says_yes
 from reconciler.errors import Message, Refused, step
 from reconciler.model.plan import SENDS
 from reconciler.operations import apply as operation
-from reconciler.operations.plan import has_work, load_plan, make_plan, refuse_changed
+from reconciler.operations.plan import has_work, make_plan
+from reconciler.operations.plan_file import load_plan, refuse_changed
 from reconciler.reports.apply import apply_document, removal_letters
 from reconciler.reports.json import applied_json
 from reconciler.reports.plan import plan_document

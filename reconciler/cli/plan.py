@@ -64,7 +64,7 @@ def _save(file: Path, values: dict[str, Any]) -> None:
     """Write a plan completely or not at all. Raises SettingsError and Refused."""
     from reconciler.disk import replace_file  # noqa: PLC0415 - only for --out
     from reconciler.errors import Message, SettingsError  # noqa: PLC0415 - likewise
-    from reconciler.operations.plan import refuse_overwriting  # noqa: PLC0415 - likewise
+    from reconciler.operations.plan_file import refuse_overwriting  # noqa: PLC0415 - likewise
     from reconciler.reports.json import render  # noqa: PLC0415 - likewise
 
     text = render(values)

@@ -18,7 +18,7 @@ from reconciler.errors import INTERRUPTING, Message, ReconcilerError, Refused, S
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import SENDS, Done
 from reconciler.operations.failpoints import VARIABLE, Failpoints
-from reconciler.operations.plan import plaintext_refusal, replan
+from reconciler.operations.plan import plaintext_refusal, plan_from
 from reconciler.operations.recovery_file import save
 from reconciler.service.clock import now
 
@@ -100,7 +100,7 @@ class Session:
                 read=journal.read,
                 extend=journal.extend,
                 catch_up=journal.catch_up,
-                replan=lambda reading: replan(project, planned.selection, reading, allow_empty=planned.allow_empty),
+                replan=lambda reading: plan_from(reading, project, planned.selection, allow_empty=planned.allow_empty),
                 callers=self._callers,
                 save=partial(save, project.data_directory, planned.plan.record, project.place),
                 clock=now,

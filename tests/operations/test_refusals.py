@@ -17,7 +17,8 @@ from reconciler.errors import Message, ReconcilerError, Refused
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.operations.apply import Session, refuse_too_many, refuse_unpinned
 from reconciler.operations.history import history, show
-from reconciler.operations.plan import load_plan, make_plan, plaintext_refusal, refuse_changed, refuse_overwriting
+from reconciler.operations.plan import make_plan, plaintext_refusal
+from reconciler.operations.plan_file import load_plan, refuse_changed, refuse_overwriting
 from reconciler.operations.project import Flags, Project
 from reconciler.operations.receiving import detect_signature, list_subscriptions, sandbox_served, trigger
 from reconciler.operations.recovery_file import recovered, save, unrecovered

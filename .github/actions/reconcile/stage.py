@@ -19,7 +19,7 @@ from reconciler.cli import stating
 from reconciler.cli.invocation import Invocation
 from reconciler.cli.main import cli
 from reconciler.desired import load_sound
-from reconciler.operations.plan import SavedPlan, load_plan, unshown
+from reconciler.operations.plan_file import SavedPlan, load_plan, unreviewed_changes
 
 CONFIG, REPORT, TIP = os.environ["RECONCILER_CONFIG"], Path(os.environ["RUNNER_TEMP"], "plan.md"), "refs/reconciler/tip"
 FETCH_TIP = ("fetch", "--quiet", "origin", f"+refs/heads/{job.BRANCH}:{TIP}")
@@ -179,7 +179,8 @@ def _apply(stage: str, asked: stating.Parsed | None) -> str:
     if asked and asked.params["expect_digest"] != planned.digest:
         job.stop(f"the plan has changed: its digest is {planned.digest}")
     way = f"apply {shlex.join(words)} --expect-digest {planned.digest}"
-    if not asked and (left := unshown(planned, job.merged(), Invocation().project.journal.read().record.contains)):
+    project = Invocation().project
+    if not asked and (left := unreviewed_changes(planned, job.merged(), project.journal.read().record.contains)):
         rows = job.block("".join(f"{change.address}: {change.action}, {reason}\n" for change, reason in left))
         job.show(f"#### Not shown by a pull request\n\n{rows}Review the plan; *Run workflow* with `{way}`.\n")
         job.stop("some changes were not shown by a pull request: the summary has them, and the command to go on with")
