@@ -17,7 +17,7 @@ from reconciler.operations.history import history as history_of
 from reconciler.operations.history import show as shown_of
 from reconciler.operations.history import verify as verified_of
 from reconciler.operations.observing import observed
-from reconciler.operations.recovery_file import recovered
+from reconciler.operations.recovery_file import recover_statement
 from reconciler.planning.reasons import who
 from reconciler.record.statements import AcceptLoss, Begin, Complete, Import, Move, Rebind, Resolve
 from reconciler.reports.document import messages_document
@@ -196,7 +196,7 @@ def recover(invocation: Invocation, source: str, consent: Consent) -> None:
 
     The facts come from a recovery file, a backup, or a copy of the record that has diverged; use - for standard input.
     """
-    say(invocation, recovered(invocation.project, source), consent)
+    say(invocation, recover_statement(invocation.project, source), consent)
 
 
 @command("copy", "reconciler state copy state.jsonl git:reconciler-state")

@@ -19,7 +19,7 @@ from reconciler.model.outcome import Outcome
 from reconciler.model.plan import SENDS, Done
 from reconciler.operations.failpoints import VARIABLE, Failpoints
 from reconciler.operations.plan import plaintext_refusal, plan_from
-from reconciler.operations.recovery_file import save
+from reconciler.operations.recovery_file import save_facts
 from reconciler.service.clock import now
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class Session:
                 catch_up=journal.catch_up,
                 replan=lambda reading: plan_from(reading, project, planned.selection, allow_empty=planned.allow_empty),
                 callers=self._callers,
-                save=partial(save, project.data_directory, planned.plan.record, project.place),
+                save=partial(save_facts, project.data_directory, planned.plan.record, project.place),
                 clock=now,
                 new_id=project.new_id,
                 jitter=random.random,

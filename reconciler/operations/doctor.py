@@ -12,7 +12,7 @@ from reconciler.errors import ConfigError, Message, ReconcilerError, Step
 from reconciler.model.address import Selection
 from reconciler.model.desired import Desired
 from reconciler.model.plan import Finding, Health
-from reconciler.operations.recovery_file import unrecovered
+from reconciler.operations.recovery_file import recovery_messages
 from reconciler.planning.blocking import foreign
 from reconciler.record.gates import obstacle_messages
 from reconciler.reports.words import counted
@@ -147,7 +147,7 @@ def _check_record(project: Project, targets: Iterable[Target]) -> Iterator[Findi
     for target in targets:
         for message in foreign(target, record, accounts.get(target.name)):
             yield Finding("record", Health.FAILED, message)
-    for message in dict.fromkeys(unrecovered(project, reading).values()):
+    for message in dict.fromkeys(recovery_messages(project, reading).values()):
         yield Finding("record", Health.WARNING, message)
     if reading.torn:
         what = f"{counted(reading.torn, 'byte')} of a torn write: ignored"

@@ -9,7 +9,7 @@ from msgspec import Struct
 from reconciler.errors import Message, Step
 from reconciler.model.address import Selection
 from reconciler.model.plan import SENDS, Action
-from reconciler.operations.recovery_file import unrecovered
+from reconciler.operations.recovery_file import recovery_messages
 from reconciler.planning.planner import plan
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def plan_from(reading: Reading, project: Project, selection: Selection, *, allow
         selection,
         now=project.now(),
         accounts=project.accounts(),
-        unrecovered=unrecovered(project, reading) if project.recovery_files else None,
+        unrecovered=recovery_messages(project, reading) if project.recovery_files else None,
         allow_empty=allow_empty,
     )
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from reconciler.desired.fields import CODE
 from reconciler.desired.urls import fault as url_fault
 from reconciler.errors import HeadMoved, Message, ReconcilerError, Refused, SettingsError, StoreUnavailable, step
-from reconciler.operations.recovery_file import unrecovered
+from reconciler.operations.recovery_file import recovery_messages
 from reconciler.record import chain
 from reconciler.record.facts import Begun
 from reconciler.record.gates import Standing
@@ -144,7 +144,7 @@ def _case(project: Project, statement: Statement, reading: Reading | None) -> Ca
         continues=isinstance(statement, AcceptLoss) and record is not None and _continues(project, record),
         in_ci=project.in_ci,
         signs=lambda attempt: tuple(record.received_by(attempt)) if record else (),
-        unrecovered=unrecovered(project, reading) if reading else {},
+        unrecovered=recovery_messages(project, reading) if reading else {},
     )
 
 

@@ -14,7 +14,7 @@ from support.memory_project import created
 from reconciler.model.plan import Health
 from reconciler.operations.doctor import CHECKS
 from reconciler.operations.project import Flags, Project
-from reconciler.operations.recovery_file import save
+from reconciler.operations.recovery_file import save_facts
 from reconciler.operations.settings import Sources
 from reconciler.sandbox import Sandbox
 from reconciler.stores import files
@@ -96,7 +96,7 @@ def torn(place: Place) -> None:
 def unrecovered(place: Place) -> None:
     """Leave results of an apply beside the record."""
     record = json.loads(place.record.read_text().partition("\n")[0])["record"]
-    save(Project(Flags(), Sources({}, Path())).data_directory, record, "state.jsonl", created("a", "x/y/z"), "")
+    save_facts(Project(Flags(), Sources({}, Path())).data_directory, record, "state.jsonl", created("a", "x/y/z"), "")
 
 
 def other_account(place: Place) -> None:

@@ -21,7 +21,7 @@ from reconciler.operations.plan import make_plan, plaintext_refusal
 from reconciler.operations.plan_file import load_plan, refuse_changed, refuse_overwriting
 from reconciler.operations.project import Flags, Project
 from reconciler.operations.receiving import detect_signature, list_subscriptions, sandbox_served, trigger
-from reconciler.operations.recovery_file import recovered, save, unrecovered
+from reconciler.operations.recovery_file import recover_statement, recovery_messages, save_facts
 from reconciler.operations.responses import Responses
 from reconciler.operations.secrets import response_of, secret_statement, secrets_of
 from reconciler.operations.settings import Sources
@@ -79,8 +79,8 @@ def pinned(at: Refusals) -> None:
 
 def not_recovered(at: Refusals) -> object:
     """Read a record that lacks what an apply has saved."""
-    save(at.project.data_directory, at.project.journal.read().record.id, "memory:a", created("d" * 32, LOANS), "")
-    return [*unrecovered(at.project, at.project.journal.read()).values()]
+    save_facts(at.project.data_directory, at.project.journal.read().record.id, "memory:a", created("d" * 32, LOANS), "")
+    return [*recovery_messages(at.project, at.project.journal.read()).values()]
 
 
 def served(at: Refusals, interval: float = 15.0, env_file: Path | None = None) -> None:
@@ -126,9 +126,9 @@ REFUSED: list[Row] = [
         "recipients", ["reconciler init --age-key", "reconciler apply -t 'europe/*' --allow-plaintext-responses"],
     ),
     (lambda at: at.project.desired.target("usa/staging", "-t usa/staging"), "target-unknown", "-t usa/staging", [""]),
-    (lambda at: recovered(at.project, str(at.path("f"))), "nothing-to-recover", "{}/f", []),
-    (lambda at: recovered(at.project, str(at.file("f"))), "not-recoverable", "{}/f", []),
-    (lambda at: recovered(at.project, str(at.file("f", b"\n\nx\n"))), "not-recoverable", "{}/f:3", [""]),
+    (lambda at: recover_statement(at.project, str(at.path("f"))), "nothing-to-recover", "{}/f", []),
+    (lambda at: recover_statement(at.project, str(at.file("f"))), "not-recoverable", "{}/f", []),
+    (lambda at: recover_statement(at.project, str(at.file("f", b"\n\nx\n"))), "not-recoverable", "{}/f:3", [""]),
     (not_recovered, "not-recovered", "memory:a", [f"reconciler state recover {DATA}/unrecorded/*.jsonl"]),
     (lambda at: at.responses.open(f"file:{A}-response-00", None), "response-elsewhere", "", ["", ""]),
     (lambda at: at.responses.open(f"file:{KEPT}00000000", None), "response-elsewhere", f"{KEPT}*", ["", ""]),
