@@ -10,13 +10,9 @@ from reconciler.cli.lazy import command
 from reconciler.cli.options import attempts_option, format_option
 from reconciler.cli.stating import Consent, consent_options, is_agreed, say
 from reconciler.cli.terminal import has_terminal, says_yes
-from reconciler.model.address import has_wildcard
 from reconciler.operations.copying import Copy
-from reconciler.operations.history import attempts_json
-from reconciler.operations.history import history as history_of
-from reconciler.operations.history import show as shown_of
-from reconciler.operations.history import verify as verified_of
 from reconciler.operations.observing import observed
+from reconciler.operations.record import attempts_json, find_attempts, list_entries, verify_record
 from reconciler.operations.recovery_file import recover_statement
 from reconciler.planning.reasons import who
 from reconciler.record.statements import AcceptLoss, Begin, Complete, Import, Move, Rebind, Resolve
@@ -33,10 +29,9 @@ if TYPE_CHECKING:
 @format_option("json")
 def show(invocation: Invocation, where: str, form: str) -> None:
     """Show the subscriptions that are, or may be, in force."""
-    shown = shown_of(invocation.project, where)
-    whole = where.count("/") == 2 and not has_wildcard(where)
+    shown = find_attempts(invocation.project, where)
     invocation.terminal.report(
-        lambda: record_document(shown.attempts, shown.messages, whole=whole),
+        lambda: record_document(shown.attempts, shown.messages, whole=shown.of_address),
         lambda: attempts_json(shown.attempts),
         form,
     )
@@ -47,9 +42,9 @@ def show(invocation: Invocation, where: str, form: str) -> None:
 @format_option("json")
 def history(invocation: Invocation, where: str, form: str) -> None:
     """Show the history of the record, oldest entry first."""
-    events = history_of(invocation.project, where)
-    rows = [(str(event.entry), event.at, who(event.by), ", ".join(event.subjects), event.what) for event in events]
-    invocation.terminal.report(lambda: history_document(rows), lambda: events, form)
+    entries = list_entries(invocation.project, where)
+    rows = [(str(entry.number), entry.at, who(entry.by), ", ".join(entry.subjects), entry.what) for entry in entries]
+    invocation.terminal.report(lambda: history_document(rows), lambda: entries, form)
 
 
 @command("verify", "reconciler state verify", "reconciler state verify --state backup.jsonl")
@@ -58,7 +53,7 @@ def verify(invocation: Invocation) -> None:
 
     Exits with 1 if there is no record, or if its chain is broken: the error then names the broken line.
     """
-    known = verified_of(invocation.project)
+    known = verify_record(invocation.project)
     invocation.terminal.warn(*known.messages)
     torn = f", {counted(known.torn, 'byte')} of a torn write left out" if known.torn else ""
     what = f"{counted(known.entries, 'entry', 'entries')}{torn}, the chain is intact"

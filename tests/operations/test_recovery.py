@@ -15,8 +15,8 @@ from support.records import linked, time_of
 from reconciler.errors import RecordDamaged, Refused, SelectionError, SettingsError
 from reconciler.model.plan import Action
 from reconciler.model.record import Status
-from reconciler.operations.history import attempts_json, history, show, verify
 from reconciler.operations.plan import make_plan
+from reconciler.operations.record import attempts_json, find_attempts, list_entries, verify_record
 from reconciler.operations.recovery_file import recover_statement, recovery_messages, save_facts
 from reconciler.operations.statements import prepare
 from reconciler.record.chain import parse
@@ -234,9 +234,9 @@ class TestShow:
         project = project_with(*created("a", OFFERS), *unknown("b", LOANS))
         rejected = created("c", OFFERS, "ONB10002")[:1]
         project.add(*rejected)
-        assert [attempt.id for attempt in show(project).attempts] == ["b", "a", "c"]
-        assert [attempt.id for attempt in show(project, OFFERS).attempts] == ["a", "c"]
-        assert attempts_json(show(project, "*/*/loans").attempts) == [
+        assert [attempt.id for attempt in find_attempts(project).attempts] == ["b", "a", "c"]
+        assert [attempt.id for attempt in find_attempts(project, OFFERS).attempts] == ["a", "c"]
+        assert attempts_json(find_attempts(project, "*/*/loans").attempts) == [
             {
                 "address": LOANS,
                 "attempt": "b",
@@ -248,34 +248,36 @@ class TestShow:
             }
         ]
         with pytest.raises(SelectionError):
-            show(project, f"{EU}/nothing")
+            find_attempts(project, f"{EU}/nothing")
 
     @pytest.mark.parametrize("where", ["", "*/*/*", "europe/*/offers", EU, "europe/*"])
     def test_what_is_gone_is_shown_for_its_address_alone(self, where: str) -> None:
         """A selection of several has what is in force or may be."""
         project = project_with(*created("a", OFFERS), *created("b", OFFERS, "ONB10002"))
         project.say(ConfirmRemoval(OFFERS, ("a",)))
-        assert [attempt.id for attempt in show(project, where).attempts] == ["b"]
-        assert [attempt.id for attempt in show(project, OFFERS).attempts] == ["a", "b"]
+        assert [attempt.id for attempt in find_attempts(project, where).attempts] == ["b"]
+        shown = find_attempts(project, OFFERS).attempts
+        assert [attempt.id for attempt in shown] == ["a", "b"]
+        assert [row["status"] for row in attempts_json(shown)] == ["gone", "live"]
 
     def test_history_follows_renames(self) -> None:
         """The log of an address has what happened under its former name, and that can be asked for too."""
         project = project_with(*created("a", OFFERS), Renamed(at=AT, attempts=("a",), to=LOANS))
-        assert [event.kind for event in history(project, LOANS)] == ["intended", "answered", "renamed"]
-        assert len(history(project, OFFERS)) == 2
-        assert [event.entry for event in history(project)] == list(range(1, 7))
-        assert len(history(project, "europe/*")) == 3
+        assert [entry.kind for entry in list_entries(project, LOANS)] == ["intended", "answered", "renamed"]
+        assert len(list_entries(project, OFFERS)) == 2
+        assert [entry.number for entry in list_entries(project)] == list(range(1, 7))
+        assert len(list_entries(project, "europe/*")) == 3
 
     def test_every_kind_of_fact_has_words(self) -> None:
         """Whatever a record says can be told."""
         project = project_with(*created("a", OFFERS), Closed(at=AT, to="memory:b"))
-        assert all(event.what for event in history(project))
+        assert all(entry.what for entry in list_entries(project))
 
     def test_verify_names_what_closes_a_gate(self) -> None:
         """A chain that is whole is told with its head, a torn write, and why it is not the record to go by."""
         project = project_with(Closed(at=AT, to="memory:b"))
         store = project.stores["memory:a"]
         store.data = (store.data or b"") + b'{"seq":'
-        verified = verify(project)
+        verified = verify_record(project)
         assert (verified.record, verified.entries, verified.torn) == (RECORD, 4, 7)
         assert [message.name for message in verified.messages] == ["record-closed"]

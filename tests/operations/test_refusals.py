@@ -16,11 +16,11 @@ from support.plan_values import change, plan
 from reconciler.errors import Message, ReconcilerError, Refused
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.operations.apply import Session, refuse_too_many, refuse_unpinned
-from reconciler.operations.history import history, show
 from reconciler.operations.plan import make_plan, plaintext_refusal
 from reconciler.operations.plan_file import load_plan, refuse_changed, refuse_overwriting
 from reconciler.operations.project import Flags, Project
 from reconciler.operations.receiving import detect_signature, list_subscriptions, sandbox_served, trigger
+from reconciler.operations.record import find_attempts, list_entries
 from reconciler.operations.recovery_file import recover_statement, recovery_messages, save_facts
 from reconciler.operations.responses import Responses
 from reconciler.operations.secrets import response_of, secret_statement, secrets_of
@@ -145,9 +145,9 @@ REFUSED: list[Row] = [
     ),
     (lambda at: (at.gone(), secret_statement(at.project, OFFERS, (), b"x")), "none-in-force", OFFERS, []),
     (lambda at: secrets_of(at.project, OFFERS, None), "no-secret", OFFERS, [SET]),
-    (lambda at: show(at.project, "offers"), "bad-address", "offers", []),
-    (lambda at: show(at.project, f"{EU}/x"), "not-recorded", f"{EU}/x", [SHOW]),
-    (lambda at: history(at.project, "usa/*"), "not-recorded", "usa/*", [SHOW]),
+    (lambda at: find_attempts(at.project, "offers"), "bad-address", "offers", []),
+    (lambda at: find_attempts(at.project, f"{EU}/x"), "not-recorded", f"{EU}/x", [SHOW]),
+    (lambda at: list_entries(at.project, "usa/*"), "not-recorded", "usa/*", [SHOW]),
     (
         lambda at: refuse_unexpected(prepare(at.project, Import(LOANS, url=URL.format("x"), codes=("ONB10001",))), "x"),
         "proposal-changed", "--expect-digest", [""],
