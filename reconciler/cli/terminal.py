@@ -22,7 +22,7 @@ from reconciler.cli.streams import columns, lead_nowhere
 from reconciler.errors import Message, ReconcilerError, Refused
 from reconciler.reports import terminal as text_of
 from reconciler.reports.document import messages_document, sentence
-from reconciler.reports.words import harmless_line
+from reconciler.reports.words import harmless_json, harmless_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -131,7 +131,7 @@ class Terminal:
             moment = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now % 1 * 1000):03}Z"
             entry = {"time": moment, "level": _LEVELS[label], "message": sentence(message, self.words)}
             line = msgspec.json.encode({**msgspec.to_builtins(message, enc_hook=str), **entry}, enc_hook=str).decode()
-            self._write_err(line.replace("##[", r"##\u005b") + "\n")
+            self._write_err(harmless_json(line) + "\n")
 
     def _write_err(self, text: str) -> None:
         """Write to stderr. A failure is ignored, as calls may be in flight."""

@@ -44,14 +44,8 @@ def refuse_too_many(plan: Plan, most: int | None) -> None:
     count = sum(change.action in SENDS for change in plan.changes)
     if most is not None and count > most:
         what = f"the plan has {count} creates, but at most {most} are allowed; nothing was sent"
-        raise Refused(
-            Message(
-                "too-many-creates",
-                what,
-                "--max-creates",
-                (Step("review the plan", ("reconciler", "plan", *plan.options)),),
-            )
-        )
+        review = Step("review the plan", ("reconciler", "plan", *plan.options))
+        raise Refused(Message("too-many-creates", what, "--max-creates", (review,)))
 
 
 def refuse_unpinned(project: Project, plan: Plan, *, plaintext: bool) -> None:

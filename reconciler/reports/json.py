@@ -12,6 +12,7 @@ from reconciler.model.plan import SENDS, Action, Done
 from reconciler.reports.document import sentence
 from reconciler.reports.plan import each
 from reconciler.reports.status import letter_to_delete
+from reconciler.reports.words import harmless_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,9 +28,8 @@ Json = dict[str, Any]
 
 
 def render(document: Any) -> str:
-    """Return a document as indented JSON text, without `##[`, which a GitHub Actions runner reads as a command."""
-    text = msgspec.json.format(msgspec.json.encode(document, enc_hook=str), indent=2).decode()
-    return text.replace("##[", r"##\u005b")
+    """Return a document as indented JSON text."""
+    return harmless_json(msgspec.json.format(msgspec.json.encode(document, enc_hook=str), indent=2).decode())
 
 
 def plan_json(plan: Plan) -> Json:

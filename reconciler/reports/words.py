@@ -82,6 +82,11 @@ def harmless_line(text: str) -> str:
     return f"| {shown}" if shown.lstrip().startswith("::") else shown
 
 
+def harmless_json(text: str) -> str:
+    """Return equal JSON text without `##[`, which a GitHub Actions runner reads as a command (see `visible`)."""
+    return text.replace("##[", r"##\u005b")
+
+
 def command_line(command: Sequence[str], flags: Sequence[str] = ()) -> str:
     """Return a command to paste, quoted for a shell; `flags` are added to our own commands."""
     words = [command[0], *flags, *command[1:]] if command[0] == "reconciler" else command

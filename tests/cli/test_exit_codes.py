@@ -15,7 +15,7 @@ from reconciler.cli import main
 from reconciler.cli.options import code_of
 from reconciler.errors import Interrupted, Message, ReconcilerError, Refused
 from reconciler.model.plan import Verdict
-from reconciler.operations.receiving import list_subscriptions
+from reconciler.operations.sandbox import list_subscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,13 +16,14 @@ from support.plan_values import change, plan
 from reconciler.errors import Message, ReconcilerError, Refused
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.operations.apply import Session, refuse_too_many, refuse_unpinned
+from reconciler.operations.listening import detect_signature
 from reconciler.operations.plan import make_plan, plaintext_refusal
 from reconciler.operations.plan_file import load_plan, refuse_changed, refuse_overwriting
 from reconciler.operations.project import Flags, Project
-from reconciler.operations.receiving import detect_signature, list_subscriptions, sandbox_served, trigger
 from reconciler.operations.record import find_attempts, list_entries
 from reconciler.operations.recovery_file import recover_statement, recovery_messages, save_facts
 from reconciler.operations.responses import Responses
+from reconciler.operations.sandbox import list_subscriptions, sandbox_served, trigger_event
 from reconciler.operations.secrets import response_of, secret_statement, secrets_of
 from reconciler.operations.settings import Sources
 from reconciler.operations.statements import prepare, refuse_unexpected
@@ -158,7 +159,7 @@ REFUSED: list[Row] = [
     (lambda at: served(at, -0.5), "bad-interval", "--retry-interval", []),
     (lambda at: served(at, env_file=at.file("e", b"X=1")), "env-file-unusable", "--env-file {}/e", [""]),
     (lambda at: served(at, env_file=at.directory), "env-file-unusable", "--env-file {}", [""]),
-    (lambda at: trigger("http://127.0.0.1:1", "X", b"[]", 1, None), "bad-properties", "--properties", []),
+    (lambda at: trigger_event("http://127.0.0.1:1", "X", b"[]", 1, None), "bad-properties", "--properties", []),
     (lambda at: list_subscriptions("https://a.test"), "no-sandbox-url", NO_URL, [SERVE]),
     (lambda at: list_subscriptions("http://me@127.0.0.1:1"), "no-sandbox", "http://127.0.0.1:1", [SERVE]),
 ]  # fmt: skip
