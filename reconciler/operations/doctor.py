@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from reconciler.disk import host_only_locks
 from reconciler.errors import ConfigError, Message, ReconcilerError, Step
 from reconciler.model.address import Selection
@@ -123,13 +125,8 @@ def _token_checks(project: Project, targets: Iterable[Target]) -> list[Check]:
     def check_token(target: Target) -> list[Finding]:
         if not all(project.sources.get(f"{target.name.variable_prefix}{field}") for field in _CREDENTIAL_FIELDS):
             return [_finding(Health.SKIPPED, "token", "its credentials are not set", target.name)]
-        service = Service(
-            target,
-            credentials_of(target.name, project.sources),
-            timeout=project.flags.timeout,
-            cache_dir=project.cache_directory,
-        )
-        service.authorise()
+        credentials = credentials_of(target.name, project.sources)
+        Service(target, credentials, timeout=project.flags.timeout, cache_dir=project.cache_directory).authorise()
         return [_finding(Health.OK, "token", "an access token is available", target.name)]
 
     return [("token", target.name, partial(check_token, target)) for target in targets]
@@ -188,14 +185,8 @@ def _attempt(check: str, where: str, find: Callable[[], Iterable[Finding]]) -> l
 
 
 def _failures(check: str, problem: ReconcilerError, where: str = "") -> list[Finding]:
-    return [
-        Finding(
-            check,
-            Health.FAILED,
-            message if message.located else Message(message.name, message.what, where, message.steps),
-        )
-        for message in problem.messages
-    ]
+    located = (message if message.located else replace(message, where=where) for message in problem.messages)
+    return [Finding(check, Health.FAILED, message) for message in located]
 
 
 def _finding(health: Health, check: str, what: str, where: str, *steps: Step) -> Finding:

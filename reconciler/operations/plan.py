@@ -59,12 +59,10 @@ def plaintext_refusal(project: Project, plan: Plan) -> Message | None:
         return None
     if not any(change.action in SENDS for change in plan.changes):
         return None
+    allow = ("reconciler", "apply", *plan.options, "--allow-plaintext-responses")
     steps = (
         Step("encrypt them: add `recipients` to config/", ("reconciler", "init", "--age-key")),
-        Step(
-            "or allow unencrypted responses on this disk",
-            ("reconciler", "apply", *plan.options, "--allow-plaintext-responses"),
-        ),
+        Step("or allow unencrypted responses on this disk", allow),
     )
     what = "create responses, which may hold the only copy of a secret, would be kept unencrypted on this machine"
     return Message("plaintext-responses", what, "recipients", steps)
