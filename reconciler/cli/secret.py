@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconciler.cli.consent import append_with_consent, consent_options
 from reconciler.cli.lazy import command
 from reconciler.cli.options import attempts_option, identity_option
-from reconciler.cli.stating import consent_options, say
 from reconciler.cli.terminal import mask
 from reconciler.errors import Message, SettingsError
 from reconciler.operations.responses import field_of
@@ -19,8 +19,8 @@ from reconciler.operations.secrets import response_of, secret_statement, texts_i
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from reconciler.cli.consent import Consent
     from reconciler.cli.invocation import Invocation
-    from reconciler.cli.stating import Consent
 
 _SHORTEST = 8
 """The shortest header value that is masked, in characters: a shorter one is no secret and may occur in any log."""
@@ -46,7 +46,7 @@ def show(
 ) -> None:
     """Print the response to a create, which may hold the subscription's secret, or one field of it."""
     response = response_of(invocation.project, address, attempts, identity)
-    field = field if response.head else ""  # a secret that was set is printed whole
+    field = "" if response.was_set_by_hand else field
     text = field_of(response.body, field) if field else ""
     head = response.head.decode(errors="backslashreplace").splitlines() if headers else []
     values = (line.partition(":")[2].strip() for line in head)
@@ -74,7 +74,7 @@ def set_(invocation: Invocation, address: str, attempts: tuple[str, ...], consen
 
     Reads it from standard input, or asks for it on a terminal.
     """
-    given = getpass("Secret: ").encode() if sys.stdin.isatty() else sys.stdin.buffer.read()
-    if not (secret := given.strip()):
+    entered = getpass("Secret: ").encode() if sys.stdin.isatty() else sys.stdin.buffer.read()
+    if not (secret := entered.strip()):
         raise SettingsError(Message("no-secret", "no secret was given", "standard input"))
-    say(invocation, secret_statement(invocation.project, address, attempts, secret), consent)
+    append_with_consent(invocation, secret_statement(invocation.project, address, attempts, secret), consent)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconciler.cli.consent import Consent, append_with_consent, consent_options, is_agreed
 from reconciler.cli.lazy import command
 from reconciler.cli.options import attempts_option, format_option
-from reconciler.cli.stating import Consent, consent_options, is_agreed, say
 from reconciler.cli.terminal import has_terminal, says_yes
 from reconciler.operations.copying import Copy
 from reconciler.operations.observing import observed
@@ -79,7 +79,7 @@ def import_(
 
     They are recorded as config/ now defines them, or with --url and --code. Subscriptions already recorded are skipped.
     """
-    say(invocation, Import(where, attempt, url, codes), consent)
+    append_with_consent(invocation, Import(where, attempt, url, codes), consent)
 
 
 @command("resolve", "reconciler state resolve europe/staging/offers --created --note 'ticket 4711'")
@@ -105,7 +105,7 @@ def resolve(
     """
     if created is None:
         raise click.UsageError("expected --created or --not-created")
-    say(invocation, Resolve(where, created, attempts, note, force), consent)
+    append_with_consent(invocation, Resolve(where, created, attempts, note, force), consent)
 
 
 @command("mv", "reconciler state mv europe/staging/offers europe/staging/loan-offers")
@@ -114,7 +114,7 @@ def resolve(
 @consent_options
 def mv(invocation: Invocation, source: str, to: str, consent: Consent) -> None:
     """Rename a subscription without creating it again; TO may be on another target of the same service."""
-    say(invocation, Move(source, to), consent)
+    append_with_consent(invocation, Move(source, to), consent)
 
 
 @command("rebind", "reconciler state rebind -t europe/staging")
@@ -127,7 +127,7 @@ def rebind(invocation: Invocation, target: str, consent: Consent) -> None:
     at either is in force at both.
     Another service needs its own target.
     """
-    say(invocation, Rebind(target), consent)
+    append_with_consent(invocation, Rebind(target), consent)
 
 
 @command("observe", "reconciler state observe notifications.jsonl")
@@ -139,10 +139,10 @@ def observe(invocation: Invocation, file: str, consent: Consent) -> None:
     FILE is a file written by `listen --record`; use - for standard input. A notification at a URL with {attempt} proves
     that this attempt exists.
     """
-    say(invocation, observed(invocation.project, file), consent)
+    append_with_consent(invocation, observed(invocation.project, file), consent)
 
 
-_COMPLETE = "Does nothing exist at these services yet, and is no other record of them in use?"
+_COMPLETE_QUESTION = "Does nothing exist at these services yet, and is no other record of them in use?"
 
 
 @command("init", "reconciler state init --complete --yes")
@@ -155,10 +155,10 @@ def init(invocation: Invocation, complete: bool, consent: Consent) -> None:
 
     Without --complete, nothing is created until you have imported what exists and run `state complete`.
     """
-    if has_terminal() and not complete and consent == Consent():
-        complete = says_yes(_COMPLETE)
-        consent = Consent(yes=complete)  # who has said that need not say it twice
-    say(invocation, Begin(complete), consent)
+    if has_terminal() and not complete and consent.is_missing:
+        complete = says_yes(_COMPLETE_QUESTION)
+        consent = Consent(yes=complete)  # the question above asked for both
+    append_with_consent(invocation, Begin(complete), consent)
 
 
 @command("complete", "reconciler state complete --dry-run", "reconciler state complete --yes")
@@ -170,7 +170,7 @@ def complete(invocation: Invocation, losses: tuple[str, ...], consent: Consent) 
     You declare that the record has exactly what exists at the services, and that no other record of them is in use.
     Your declaration ends the losses listed in the preview.
     """
-    say(invocation, Complete(losses), consent)
+    append_with_consent(invocation, Complete(losses), consent)
 
 
 @command("accept-loss", "reconciler state accept-loss --yes")
@@ -180,7 +180,7 @@ def accept_loss(invocation: Invocation, consent: Consent) -> None:
 
     Nothing is created until you have recorded what exists (`state import`, `state recover`) and run `state complete`.
     """
-    say(invocation, AcceptLoss(), consent)
+    append_with_consent(invocation, AcceptLoss(), consent)
 
 
 @command("recover", "reconciler state recover backup.jsonl")
@@ -191,7 +191,7 @@ def recover(invocation: Invocation, source: str, consent: Consent) -> None:
 
     The facts come from a recovery file, a backup, or a copy of the record that has diverged; use - for standard input.
     """
-    say(invocation, recover_statement(invocation.project, source), consent)
+    append_with_consent(invocation, recover_statement(invocation.project, source), consent)
 
 
 @command("copy", "reconciler state copy state.jsonl git:reconciler-state")

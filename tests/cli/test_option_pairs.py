@@ -19,7 +19,7 @@ from support.records import linked
 
 from reconciler.cli.invocation import GLOBALS
 from reconciler.cli.main import cli
-from reconciler.cli.stating import parse
+from reconciler.cli.parsing import parse
 from reconciler.operations.sandbox import list_subscriptions
 from reconciler.record.chain import last_head
 from reconciler.record.facts import RemovalRequested

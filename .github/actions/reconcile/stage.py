@@ -15,7 +15,7 @@ from pathlib import Path
 import job
 import yaml
 
-from reconciler.cli import stating
+from reconciler.cli import parsing
 from reconciler.cli.invocation import Invocation
 from reconciler.cli.main import cli
 from reconciler.desired import load_sound
@@ -50,10 +50,10 @@ def run() -> None:
     sys.exit(code)
 
 
-def parse(line: str, stages: list[str]) -> tuple[stating.Parsed, str]:
+def parse(line: str, stages: list[str]) -> tuple[parsing.Parsed, str]:
     """Return the parsed command line and the stage that approves it; stop if the form does not run that command."""
     try:
-        asked = stating.parse(cli, shlex.split(line.removeprefix("reconciler ")))
+        asked = parsing.parse(cli, shlex.split(line.removeprefix("reconciler ")))
     except Exception as problem:  # noqa: BLE001 - of shlex, or of click: a mistake, or a request for help
         job.stop(f"command: {problem}")
     is_apply = asked.name == "apply"
@@ -69,7 +69,7 @@ def parse(line: str, stages: list[str]) -> tuple[stating.Parsed, str]:
     return asked, min(asked.environments) if is_of_one else stages[-1]
 
 
-def preview(asked: stating.Parsed) -> str:
+def preview(asked: parsing.Parsed) -> str:
     """Show what a command would do, and return the command that does exactly that; "" if it only reads."""
     command = shlex.join(asked.words)
     job.show(job.block(f"reconciler {command}"), whole=True)
@@ -163,7 +163,7 @@ def decide() -> None:
     job.tell("command", command)
 
 
-def _apply(stage: str, asked: stating.Parsed | None) -> str:
+def _apply(stage: str, asked: parsing.Parsed | None) -> str:
     """Return the command that applies the reviewed plan, or the plan with the digest given; "" if nothing is to do."""
     words = [word for pattern in (asked.patterns if asked else [f"*/{stage}"]) for word in ("-t", pattern)]
     words += ["--allow-empty"] if asked and asked.params["allow_empty"] else []
