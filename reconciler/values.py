@@ -1,4 +1,4 @@
-"""Values that any room may use: structs with fields that are not printed, and points in time."""
+"""Values that any room may use: structs with fields that are not printed, the length of secrets, points in time."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from msgspec import Struct
 
 if TYPE_CHECKING:
     from datetime import timedelta
+
+SHORTEST_SECRET = 8
+"""The fewest characters of a secret that is looked for and masked: any text may contain a shorter one."""
 
 
 class Discreet(Struct, frozen=True):

@@ -15,15 +15,13 @@ from reconciler.cli.terminal import mask
 from reconciler.errors import Message, SettingsError
 from reconciler.operations.responses import field_of
 from reconciler.operations.secrets import response_of, secret_statement, texts_in
+from reconciler.values import SHORTEST_SECRET
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from reconciler.cli.consent import Consent
     from reconciler.cli.invocation import Invocation
-
-_SHORTEST = 8
-"""The shortest header value that is masked, in characters: a shorter one is no secret and may occur in any log."""
 
 
 @command(
@@ -51,7 +49,7 @@ def show(
     head = response.head.decode(errors="backslashreplace").splitlines() if headers else []
     values = (line.partition(":")[2].strip() for line in head)
     body = [*texts_in(response.body), response.body.decode(errors="backslashreplace")]
-    mask([text] if field else [*(value for value in values if len(value) >= _SHORTEST), *body])
+    mask([text] if field else [*(value for value in values if len(value) >= SHORTEST_SECRET), *body])
     if field:
         invocation.terminal.print_foreign(text.encode())
     else:

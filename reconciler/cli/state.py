@@ -157,7 +157,7 @@ def init(invocation: Invocation, complete: bool, consent: Consent) -> None:
     """
     if has_terminal() and not complete and consent.is_missing:
         complete = says_yes(_COMPLETE_QUESTION)
-        consent = Consent(yes=complete)  # the question above asked for both
+        consent = Consent(yes=complete)  # who answers this question is not asked a second one
     append_with_consent(invocation, Begin(complete), consent)
 
 

@@ -15,6 +15,7 @@ from reconciler.desired.nodes import ListNode, MapNode, Member, Node, Scalar
 from reconciler.desired.reading import is_plain
 from reconciler.desired.urls import USER_INFO
 from reconciler.model.address import TARGET, TargetName
+from reconciler.values import SHORTEST_SECRET
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -50,7 +51,6 @@ _SECRETS: Final = (
 )  # fmt: skip
 """The variables that hold secrets, in addition to each target's client secret."""
 
-_SHORTEST_SECRET = 8
 _LONG_WORD = 16
 
 
@@ -63,7 +63,7 @@ def secrets(targets: Iterable[str], lookup: Callable[[str], str | None]) -> dict
     for name in (*_SECRETS, *(f"{TargetName(target).variable_prefix}CLIENT_SECRET" for target in targets)):
         value = (lookup(name) or "").strip()
         are_words = value.islower() and value.replace("-", "").replace("_", "").isalpha()
-        if len(value) >= (_LONG_WORD if are_words else _SHORTEST_SECRET):
+        if len(value) >= (_LONG_WORD if are_words else SHORTEST_SECRET):
             forms |= dict.fromkeys(_forms(value), name)
     return {form: forms[form] for form in sorted(forms, key=len, reverse=True)}
 

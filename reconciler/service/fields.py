@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from reconciler.service.redaction import excerpt, reveals
+from reconciler.values import SHORTEST_SECRET
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -25,7 +26,6 @@ _CONSIDERED_FIELDS = 64
 _FIELD_LENGTH = 128  # characters
 _MOST_NODES = 2000  # of a body that is searched for secrets
 _MOST_SECRET = 4096  # characters of all secrets in a body together
-_SHORTEST_SECRET = 8  # characters: any text may contain a shorter secret
 _OPAQUE = re.compile(r"[\w+=~-]{65,}")
 _SECRET_NAME = re.compile(
     r"session|token|secret|password|credential|(sign\w*|hmac|private|api|access|verification)[_-]?key", re.IGNORECASE
@@ -88,7 +88,7 @@ def _secrets_of(document: object) -> set[str] | None:
             case dict() as fields:
                 unvisited += fields.values()
                 named = (text for name, text in fields.items() if _names_secret(name))
-                secrets.update(text for text in named if isinstance(text, str) and len(text) >= _SHORTEST_SECRET)
+                secrets.update(text for text in named if isinstance(text, str) and len(text) >= SHORTEST_SECRET)
             case list() as items:
                 unvisited += items
     return None if unvisited or sum(map(len, secrets)) > _MOST_SECRET else secrets

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from reconciler.errors import Message, SettingsError, Step, StoreUnavailable
-from reconciler.values import Discreet
+from reconciler.values import SHORTEST_SECRET, Discreet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -35,7 +35,6 @@ _USER_INFO = re.compile(r"(?<=://)[^/\s]*@")
 _NOISE = re.compile(r"\s*$|hint: |error: failed to push some refs|\d\d:\d\d:\d\d\.")
 _UNTRUSTED = re.compile(r"dubious ownership in repository at '(.*)'")
 _STEM = re.compile(r"(fatal|error|remote): ")
-_SHORTEST = 8  # characters of a secret: a shorter secret may occur in any text
 
 
 class Ran(Struct, frozen=True):
@@ -55,7 +54,7 @@ class Git:
         self.place = place
         self._directory = directory
         self._environment = environment
-        spellings = {form for secret in secrets for form in (secret, unquote(secret)) if len(form) >= _SHORTEST}
+        spellings = {form for secret in secrets for form in (secret, unquote(secret)) if len(form) >= SHORTEST_SECRET}
         self._secrets = sorted(spellings, key=len, reverse=True)
 
     def run(self, *arguments: str, stdin: bytes = b"") -> Ran:
