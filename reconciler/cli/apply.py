@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
-from reconciler.cli.lazy import command
+from reconciler.cli.commands import command
 from reconciler.cli.options import allow_empty_option, exit_code_of, format_option, target_option
 from reconciler.cli.progress import log_to, progress
 from reconciler.cli.terminal import has_terminal, says_yes

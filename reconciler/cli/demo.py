@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from reconciler.cli.lazy import command
+from reconciler.cli.commands import command
 from reconciler.errors import Message, ReconcilerError
 from reconciler.operations.listening import Listening
 from reconciler.operations.sandbox import sandbox_served

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from reconciler import __version__
+from reconciler.cli.commands import Group
 from reconciler.cli.invocation import Invocation
-from reconciler.cli.lazy import Group
 from reconciler.cli.streams import lead_nowhere, open_streams
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import asdict, replace
 
-from reconciler.cli.lazy import command
+from reconciler.cli.commands import command
 from reconciler.cli.options import identity_option
 from reconciler.errors import Message, SettingsError, step
 from reconciler.notifications.captured import read_captured

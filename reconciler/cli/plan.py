@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reconciler.cli.lazy import command
+from reconciler.cli.commands import command
 from reconciler.cli.options import (
     allow_empty_option,
     detailed_exitcode_option,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler import desired as room
-from reconciler.cli.lazy import command
+from reconciler.cli.commands import command
 from reconciler.cli.options import format_option, target_option
 from reconciler.cli.progress import log_to
 from reconciler.cli.terminal import annotation, has_terminal, line

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconciler.cli.commands import command
 from reconciler.cli.consent import append_with_consent, consent_options
-from reconciler.cli.lazy import command
 from reconciler.cli.options import attempts_option, codes_option, format_option, target_option
 from reconciler.cli.status import status_of
 from reconciler.planning.status import removals as removals_of

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.lazy import command
+from reconciler.cli.commands import command
 from reconciler.desired import load_sound
 from reconciler.operations.sandbox import delete_subscription, list_subscriptions, sandbox_served, trigger_event
 from reconciler.reports.document import Document, Table

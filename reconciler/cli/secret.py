@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconciler.cli.commands import command
 from reconciler.cli.consent import append_with_consent, consent_options
-from reconciler.cli.lazy import command
 from reconciler.cli.options import attempts_option, identity_option
 from reconciler.cli.terminal import mask
 from reconciler.errors import Message, SettingsError

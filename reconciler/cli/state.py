@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconciler.cli.commands import command
 from reconciler.cli.consent import Consent, append_with_consent, consent_options, is_agreed
-from reconciler.cli.lazy import command
 from reconciler.cli.options import attempts_option, format_option
 from reconciler.cli.terminal import has_terminal, says_yes
 from reconciler.operations.copying import Copy

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
-from reconciler.cli.lazy import command
+from reconciler.cli.commands import command
 from reconciler.cli.options import detailed_exitcode_option, exit_code_of, format_option, target_option
 from reconciler.errors import Refused
 from reconciler.operations.plan import make_plan

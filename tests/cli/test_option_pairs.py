@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from support.command_line import CommandLine, Ran
 
-    from reconciler.cli.lazy import Command
+    from reconciler.cli.commands import Command
 
 COMMANDS = dict(commands())
 STAGING, USA, HOOK = "europe/staging", "usa/staging", "http://127.0.0.1:9"
