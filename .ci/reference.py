@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconciler.cli.commands import Command, Group
 from reconciler.cli.invocation import GLOBALS
-from reconciler.cli.lazy import Command, Group
 from reconciler.cli.main import cli
 
 if TYPE_CHECKING:

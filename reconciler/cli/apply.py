@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
-from reconciler.cli.lazy import command
-from reconciler.cli.options import allow_empty_option, code_of, format_option, target_option
+from reconciler.cli.commands import command
+from reconciler.cli.options import allow_empty_option, exit_code_of, format_option, target_option
 from reconciler.cli.progress import log_to, progress
 from reconciler.cli.terminal import has_terminal, says_yes
 from reconciler.errors import Message, Refused, step
 from reconciler.model.plan import SENDS
 from reconciler.operations import apply as operation
-from reconciler.operations.plan import has_work, load_plan, make_plan, refuse_changed
+from reconciler.operations.plan import has_work, make_plan
+from reconciler.operations.plan_file import load_plan, refuse_changed
 from reconciler.reports.apply import apply_document, removal_letters
 from reconciler.reports.json import applied_json
 from reconciler.reports.plan import plan_document
@@ -77,7 +78,7 @@ def apply(
     terminal.report(lambda: apply_document(applied), lambda: applied_json(applied, removal_letters(applied)), form)
     if form != "text" and applied.messages:
         terminal.complain(*applied.messages)
-    return code_of(applied.verdict) if applied.signal is None else 128 + applied.signal
+    return exit_code_of(applied.verdict) if applied.signal is None else 128 + applied.signal
 
 
 def _approve(invocation: Invocation, plan: Plan, form: str, *, given: bool) -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from reconciler.cli.lazy import command
+from reconciler.cli.commands import command
 from reconciler.errors import Message, ReconcilerError
-from reconciler.operations.receiving import Listening, sandbox_served
+from reconciler.operations.listening import Listening
+from reconciler.operations.sandbox import sandbox_served
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

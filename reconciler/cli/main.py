@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from reconciler import __version__
+from reconciler.cli.commands import Group
 from reconciler.cli.invocation import Invocation
-from reconciler.cli.lazy import Group
 from reconciler.cli.streams import lead_nowhere, open_streams
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ LEAD = Group(
 )
 SIGNATURE = Group(
     "signature",
-    {"Commands": {"detect": ("receive:detect", "Detect how notifications are signed.")}},
+    {"Commands": {"detect": ("notifications:detect", "Detect how notifications are signed.")}},
     short_help="Detect how notifications are signed.",
     help="Detect how notifications are signed.",
 )
@@ -111,7 +111,7 @@ cli = Group(
         "Record": {"state": STATE, "secret": SECRET},
         "Service": {"token": ("service:token", "Print an access token."), "lead": LEAD},
         "Develop": {
-            "listen": ("receive:listen", "Receive notifications until interrupted."),
+            "listen": ("notifications:listen", "Receive notifications until interrupted."),
             "signature": SIGNATURE,
             "sandbox": SANDBOX,
             "schema": ("project:schema", "Print the JSON Schema of the files in config/."),

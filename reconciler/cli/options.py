@@ -46,6 +46,6 @@ def format_option(*forms: str) -> Callable[[F], F]:
     return click.option("--format", "form", type=choice, default="text", help="Format of the output.  [text]")
 
 
-def code_of(verdict: Verdict) -> int:
+def exit_code_of(verdict: Verdict) -> int:
     """Return the exit code of a verdict."""
     return {"done": 0, "failed": 1, "changes": 2, "unresolved": 3}[verdict]

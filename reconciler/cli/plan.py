@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reconciler.cli.lazy import command
-from reconciler.cli.options import allow_empty_option, code_of, detailed_exitcode_option, format_option, target_option
+from reconciler.cli.commands import command
+from reconciler.cli.options import (
+    allow_empty_option,
+    detailed_exitcode_option,
+    exit_code_of,
+    format_option,
+    target_option,
+)
 
 if TYPE_CHECKING:
     from reconciler.cli.invocation import Invocation
@@ -57,14 +63,14 @@ def plan(
     saved = "" if out is None else str(out)
     desired = project.desired.subscriptions.values() if form != "text" or invocation.terminal.is_verbose else ()
     invocation.terminal.report(lambda: plan_document(made, warnings, saved, desired), values, form)
-    return code_of(verdict_of_plan(made, project.now())) if detailed_exitcode else 0
+    return exit_code_of(verdict_of_plan(made, project.now())) if detailed_exitcode else 0
 
 
 def _save(file: Path, values: dict[str, Any]) -> None:
     """Write a plan completely or not at all. Raises SettingsError and Refused."""
     from reconciler.disk import replace_file  # noqa: PLC0415 - only for --out
     from reconciler.errors import Message, SettingsError  # noqa: PLC0415 - likewise
-    from reconciler.operations.plan import refuse_overwriting  # noqa: PLC0415 - likewise
+    from reconciler.operations.plan_file import refuse_overwriting  # noqa: PLC0415 - likewise
     from reconciler.reports.json import render  # noqa: PLC0415 - likewise
 
     text = render(values)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler import desired as room
-from reconciler.cli.lazy import command
+from reconciler.cli.commands import command
 from reconciler.cli.options import format_option, target_option
 from reconciler.cli.progress import log_to
 from reconciler.cli.terminal import annotation, has_terminal, line
 from reconciler.operations import init as operation
-from reconciler.operations.doctor import examine, exit_is_failure
+from reconciler.operations.doctor import examine, has_failures
 from reconciler.reports.doctor import doctor_document, validation_document
 from reconciler.reports.document import Commands, Document, Facts, todos
 from reconciler.reports.json import findings_json, render, validation_json
@@ -103,7 +103,7 @@ def doctor(invocation: Invocation, patterns: tuple[str, ...], write: bool, form:
     log_to(invocation.terminal)
     findings = examine(invocation.project, patterns, write=write)
     invocation.terminal.report(lambda: doctor_document(findings), lambda: findings_json(findings), form)
-    return int(exit_is_failure(findings))
+    return int(has_failures(findings))
 
 
 @command("schema", "reconciler schema >config/.schema.json")

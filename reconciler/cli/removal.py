@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.lazy import command
+from reconciler.cli.commands import command
+from reconciler.cli.consent import append_with_consent, consent_options
 from reconciler.cli.options import attempts_option, codes_option, format_option, target_option
-from reconciler.cli.stating import consent_options, say
 from reconciler.cli.status import status_of
 from reconciler.planning.status import removals as removals_of
 from reconciler.record.statements import CancelRemoval, ConfirmRemoval, RequestRemoval
@@ -16,8 +16,8 @@ from reconciler.reports.json import removals_json
 from reconciler.reports.removals import removals_document
 
 if TYPE_CHECKING:
+    from reconciler.cli.consent import Consent
     from reconciler.cli.invocation import Invocation
-    from reconciler.cli.stating import Consent
 
 
 @command("list", "reconciler removal list", "reconciler removal list -t usa/production --format markdown")
@@ -46,7 +46,7 @@ def request(
 
     The service has no call for this: `removal list` prints the message to send to the operator.
     """
-    say(invocation, RequestRemoval(where, attempts, codes), consent)
+    append_with_consent(invocation, RequestRemoval(where, attempts, codes), consent)
 
 
 @command("cancel", "reconciler removal cancel europe/staging/offers")
@@ -61,7 +61,7 @@ def cancel(
 
     If you have already sent the message, tell the operator too.
     """
-    say(invocation, CancelRemoval(where, attempts, codes), consent)
+    append_with_consent(invocation, CancelRemoval(where, attempts, codes), consent)
 
 
 @command("confirm", "reconciler removal confirm europe/staging/offers", "reconciler removal confirm 'usa/*/*' --yes")
@@ -76,4 +76,4 @@ def confirm(
 
     If config/ still desires the subscription, the next apply creates it again.
     """
-    say(invocation, ConfirmRemoval(where, attempts, codes), consent)
+    append_with_consent(invocation, ConfirmRemoval(where, attempts, codes), consent)

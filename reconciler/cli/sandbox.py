@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.lazy import command
+from reconciler.cli.commands import command
 from reconciler.desired import load_sound
-from reconciler.operations import receiving
-from reconciler.operations.receiving import delete_subscription, list_subscriptions, sandbox_served
+from reconciler.operations.sandbox import delete_subscription, list_subscriptions, sandbox_served, trigger_event
 from reconciler.reports.document import Document, Table
 from reconciler.reports.words import counted
 from reconciler.sandbox.layout import DOCUMENTED_TARGETS
@@ -89,7 +88,7 @@ def trigger(
     given = None
     if properties is not None:
         given = sys.stdin.buffer.read() if str(properties) == "-" else properties.read_bytes()
-    started = receiving.trigger(_url(invocation, url), code, given, count, target)
+    started = trigger_event(_url(invocation, url), code, given, count, target)
     invocation.terminal.print(f"{counted(started, 'delivery', 'deliveries')} started")
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.lazy import command
+from reconciler.cli.commands import command
+from reconciler.cli.consent import append_with_consent, consent_options
 from reconciler.cli.options import attempts_option, identity_option
-from reconciler.cli.stating import consent_options, say
 from reconciler.cli.terminal import mask
 from reconciler.errors import Message, SettingsError
 from reconciler.operations.responses import field_of
@@ -20,8 +20,8 @@ from reconciler.values import SHORTEST_SECRET
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from reconciler.cli.consent import Consent
     from reconciler.cli.invocation import Invocation
-    from reconciler.cli.stating import Consent
 
 
 @command(
@@ -44,7 +44,7 @@ def show(
 ) -> None:
     """Print the response to a create, which may hold the subscription's secret, or one field of it."""
     response = response_of(invocation.project, address, attempts, identity)
-    field = field if response.head else ""  # a secret that was set is printed whole
+    field = "" if response.was_set_by_hand else field
     text = field_of(response.body, field) if field else ""
     head = response.head.decode(errors="backslashreplace").splitlines() if headers else []
     values = (line.partition(":")[2].strip() for line in head)
@@ -72,7 +72,7 @@ def set_(invocation: Invocation, address: str, attempts: tuple[str, ...], consen
 
     Reads it from standard input, or asks for it on a terminal.
     """
-    given = getpass("Secret: ").encode() if sys.stdin.isatty() else sys.stdin.buffer.read()
-    if not (secret := given.strip()):
+    entered = getpass("Secret: ").encode() if sys.stdin.isatty() else sys.stdin.buffer.read()
+    if not (secret := entered.strip()):
         raise SettingsError(Message("no-secret", "no secret was given", "standard input"))
-    say(invocation, secret_statement(invocation.project, address, attempts, secret), consent)
+    append_with_consent(invocation, secret_statement(invocation.project, address, attempts, secret), consent)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.lazy import command
+from reconciler.cli.commands import command
 from reconciler.cli.options import one_target_option
 from reconciler.cli.progress import log_to
 from reconciler.cli.terminal import mask

@@ -6,18 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.lazy import command
+from reconciler.cli.commands import command
+from reconciler.cli.consent import Consent, append_with_consent, consent_options, is_agreed
 from reconciler.cli.options import attempts_option, format_option
-from reconciler.cli.stating import Consent, consent_options, is_agreed, say
 from reconciler.cli.terminal import has_terminal, says_yes
-from reconciler.model.address import has_wildcard
 from reconciler.operations.copying import Copy
-from reconciler.operations.history import attempts_json
-from reconciler.operations.history import history as history_of
-from reconciler.operations.history import show as shown_of
-from reconciler.operations.history import verify as verified_of
 from reconciler.operations.observing import observed
-from reconciler.operations.recovery_file import recovered
+from reconciler.operations.record import attempts_json, find_attempts, list_entries, verify_record
+from reconciler.operations.recovery_file import recover_statement
 from reconciler.planning.reasons import who
 from reconciler.record.statements import AcceptLoss, Begin, Complete, Import, Move, Rebind, Resolve
 from reconciler.reports.document import messages_document
@@ -33,10 +29,9 @@ if TYPE_CHECKING:
 @format_option("json")
 def show(invocation: Invocation, where: str, form: str) -> None:
     """Show the subscriptions that are, or may be, in force."""
-    shown = shown_of(invocation.project, where)
-    whole = where.count("/") == 2 and not has_wildcard(where)
+    shown = find_attempts(invocation.project, where)
     invocation.terminal.report(
-        lambda: record_document(shown.attempts, shown.messages, whole=whole),
+        lambda: record_document(shown.attempts, shown.messages, whole=shown.of_address),
         lambda: attempts_json(shown.attempts),
         form,
     )
@@ -47,9 +42,9 @@ def show(invocation: Invocation, where: str, form: str) -> None:
 @format_option("json")
 def history(invocation: Invocation, where: str, form: str) -> None:
     """Show the history of the record, oldest entry first."""
-    events = history_of(invocation.project, where)
-    rows = [(str(event.entry), event.at, who(event.by), ", ".join(event.subjects), event.what) for event in events]
-    invocation.terminal.report(lambda: history_document(rows), lambda: events, form)
+    entries = list_entries(invocation.project, where)
+    rows = [(str(entry.number), entry.at, who(entry.by), ", ".join(entry.subjects), entry.what) for entry in entries]
+    invocation.terminal.report(lambda: history_document(rows), lambda: entries, form)
 
 
 @command("verify", "reconciler state verify", "reconciler state verify --state backup.jsonl")
@@ -58,7 +53,7 @@ def verify(invocation: Invocation) -> None:
 
     Exits with 1 if there is no record, or if its chain is broken: the error then names the broken line.
     """
-    known = verified_of(invocation.project)
+    known = verify_record(invocation.project)
     invocation.terminal.warn(*known.messages)
     torn = f", {counted(known.torn, 'byte')} of a torn write left out" if known.torn else ""
     what = f"{counted(known.entries, 'entry', 'entries')}{torn}, the chain is intact"
@@ -84,7 +79,7 @@ def import_(
 
     They are recorded as config/ now defines them, or with --url and --code. Subscriptions already recorded are skipped.
     """
-    say(invocation, Import(where, attempt, url, codes), consent)
+    append_with_consent(invocation, Import(where, attempt, url, codes), consent)
 
 
 @command("resolve", "reconciler state resolve europe/staging/offers --created --note 'ticket 4711'")
@@ -110,7 +105,7 @@ def resolve(
     """
     if created is None:
         raise click.UsageError("expected --created or --not-created")
-    say(invocation, Resolve(where, created, attempts, note, force), consent)
+    append_with_consent(invocation, Resolve(where, created, attempts, note, force), consent)
 
 
 @command("mv", "reconciler state mv europe/staging/offers europe/staging/loan-offers")
@@ -119,7 +114,7 @@ def resolve(
 @consent_options
 def mv(invocation: Invocation, source: str, to: str, consent: Consent) -> None:
     """Rename a subscription without creating it again; TO may be on another target of the same service."""
-    say(invocation, Move(source, to), consent)
+    append_with_consent(invocation, Move(source, to), consent)
 
 
 @command("rebind", "reconciler state rebind -t europe/staging")
@@ -132,7 +127,7 @@ def rebind(invocation: Invocation, target: str, consent: Consent) -> None:
     at either is in force at both.
     Another service needs its own target.
     """
-    say(invocation, Rebind(target), consent)
+    append_with_consent(invocation, Rebind(target), consent)
 
 
 @command("observe", "reconciler state observe notifications.jsonl")
@@ -144,10 +139,10 @@ def observe(invocation: Invocation, file: str, consent: Consent) -> None:
     FILE is a file written by `listen --record`; use - for standard input. A notification at a URL with {attempt} proves
     that this attempt exists.
     """
-    say(invocation, observed(invocation.project, file), consent)
+    append_with_consent(invocation, observed(invocation.project, file), consent)
 
 
-_COMPLETE = "Does nothing exist at these services yet, and is no other record of them in use?"
+_COMPLETE_QUESTION = "Does nothing exist at these services yet, and is no other record of them in use?"
 
 
 @command("init", "reconciler state init --complete --yes")
@@ -160,10 +155,10 @@ def init(invocation: Invocation, complete: bool, consent: Consent) -> None:
 
     Without --complete, nothing is created until you have imported what exists and run `state complete`.
     """
-    if has_terminal() and not complete and consent == Consent():
-        complete = says_yes(_COMPLETE)
-        consent = Consent(yes=complete)  # who has said that need not say it twice
-    say(invocation, Begin(complete), consent)
+    if has_terminal() and not complete and consent.is_missing:
+        complete = says_yes(_COMPLETE_QUESTION)
+        consent = Consent(yes=complete)  # who answers this question is not asked a second one
+    append_with_consent(invocation, Begin(complete), consent)
 
 
 @command("complete", "reconciler state complete --dry-run", "reconciler state complete --yes")
@@ -175,7 +170,7 @@ def complete(invocation: Invocation, losses: tuple[str, ...], consent: Consent) 
     You declare that the record has exactly what exists at the services, and that no other record of them is in use.
     Your declaration ends the losses listed in the preview.
     """
-    say(invocation, Complete(losses), consent)
+    append_with_consent(invocation, Complete(losses), consent)
 
 
 @command("accept-loss", "reconciler state accept-loss --yes")
@@ -185,7 +180,7 @@ def accept_loss(invocation: Invocation, consent: Consent) -> None:
 
     Nothing is created until you have recorded what exists (`state import`, `state recover`) and run `state complete`.
     """
-    say(invocation, AcceptLoss(), consent)
+    append_with_consent(invocation, AcceptLoss(), consent)
 
 
 @command("recover", "reconciler state recover backup.jsonl")
@@ -196,7 +191,7 @@ def recover(invocation: Invocation, source: str, consent: Consent) -> None:
 
     The facts come from a recovery file, a backup, or a copy of the record that has diverged; use - for standard input.
     """
-    say(invocation, recovered(invocation.project, source), consent)
+    append_with_consent(invocation, recover_statement(invocation.project, source), consent)
 
 
 @command("copy", "reconciler state copy state.jsonl git:reconciler-state")

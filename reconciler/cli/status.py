@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
-from reconciler.cli.lazy import command
-from reconciler.cli.options import code_of, detailed_exitcode_option, format_option, target_option
+from reconciler.cli.commands import command
+from reconciler.cli.options import detailed_exitcode_option, exit_code_of, format_option, target_option
 from reconciler.errors import Refused
 from reconciler.operations.plan import make_plan
 from reconciler.planning.parity import parity as compare
@@ -39,7 +39,7 @@ def status(invocation: Invocation, patterns: tuple[str, ...], form: str, detaile
     """
     known = status_of(invocation.project, patterns)
     invocation.terminal.report(lambda: status_document(known), lambda: status_json(known), form)
-    return code_of(verdict_of_status(known)) if detailed_exitcode else 0
+    return exit_code_of(verdict_of_status(known)) if detailed_exitcode else 0
 
 
 def status_of(project: Project, patterns: tuple[str, ...], *, current: bool = False) -> ProjectStatus:

@@ -19,8 +19,8 @@ from reconciler.errors import INTERRUPTING, Message, ReconcilerError, Refused, S
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import SENDS, Done
 from reconciler.operations.failpoints import VARIABLE, Failpoints
-from reconciler.operations.plan import plaintext_refusal, replan
-from reconciler.operations.recovery_file import save
+from reconciler.operations.plan import plaintext_refusal, plan_from
+from reconciler.operations.recovery_file import save_facts
 from reconciler.service.clock import now
 
 if TYPE_CHECKING:
@@ -45,14 +45,8 @@ def refuse_too_many(plan: Plan, most: int | None) -> None:
     count = sum(change.action in SENDS for change in plan.changes)
     if most is not None and count > most:
         what = f"the plan has {count} creates, but at most {most} are allowed; nothing was sent"
-        raise Refused(
-            Message(
-                "too-many-creates",
-                what,
-                "--max-creates",
-                (Step("review the plan", ("reconciler", "plan", *plan.options)),),
-            )
-        )
+        review = Step("review the plan", ("reconciler", "plan", *plan.options))
+        raise Refused(Message("too-many-creates", what, "--max-creates", (review,)))
 
 
 def refuse_unpinned(project: Project, plan: Plan, *, plaintext: bool) -> None:
@@ -101,9 +95,9 @@ class Session:
                 read=journal.read,
                 extend=journal.extend,
                 catch_up=journal.catch_up,
-                replan=lambda reading: replan(project, planned.selection, reading, allow_empty=planned.allow_empty),
+                replan=lambda reading: plan_from(reading, project, planned.selection, allow_empty=planned.allow_empty),
                 callers=self._callers,
-                save=partial(save, project.data_directory, planned.plan.record, project.place),
+                save=partial(save_facts, project.data_directory, planned.plan.record, project.place),
                 clock=now,
                 new_id=project.new_id,
                 jitter=random.random,

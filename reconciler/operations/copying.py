@@ -41,7 +41,7 @@ _CUT_SHORT = {Obstacle.NOT_FROM_HERE, Obstacle.SECOND_MISSING}
 """The obstacles of a TO whose first append was interrupted. As long as FROM is open, nothing depends on that append."""
 
 
-class Step(Struct, frozen=True):
+class CopyStep(Struct, frozen=True):
     """The next durable step: the facts to append, at TO or at FROM."""
 
     at_to: bool
@@ -62,7 +62,7 @@ class Copy:
         if self._from.place == self._to.place:
             raise Refused(Message("copy-to-itself", "FROM and TO are the same place", self._to.place))
 
-    def next_step(self) -> tuple[Step | None, Reading, Reading | None]:
+    def next_step(self) -> tuple[CopyStep | None, Reading, Reading | None]:
         """Return the next step and the two readings that it is based on; the step is None if the copy is complete.
 
         Raises Refused if a gate of either place is closed or if TO is in use. Raises RecordError.
@@ -84,10 +84,10 @@ class Copy:
             return self._begin(source, there, loss), source, there
         if not continues:
             closed = Closed(at=self._project.at(), by=self._project.by(), to=self._to.place, loss=loss.id)
-            return Step(False, (closed,)), source, there
+            return CopyStep(False, (closed,)), source, there
         facts = missing(there.record.contained, source.lines, self._project.at(), self._project.by())
         ended = Completed(at=self._project.at(), by=self._project.by(), losses=(loss.id,))
-        return Step(True, (*facts, ended)), source, there
+        return CopyStep(True, (*facts, ended)), source, there
 
     def prepare(self) -> Proposal:
         """Return the facts of the next step, and messages about all remaining steps. Raises what `next_step` raises.
@@ -137,7 +137,7 @@ class Copy:
                 raise StoreUnavailable(*named) from None
         raise Refused(too_many_conflicts(self._to.place))
 
-    def _take(self, taken: Step, source: Reading, there: Reading | None) -> None:
+    def _take(self, taken: CopyStep, source: Reading, there: Reading | None) -> None:
         """Take a step: append its facts, and update the second head of that place.
 
         The two places are judged together, so this machine's note is updated only for TO.
@@ -148,13 +148,13 @@ class Copy:
         data, lines = chain.link(source.record.head, len(source.lines), taken.facts)
         self._from.store.append(source.record.head, data, "copy", second=lines[-1].hash)
 
-    def _begin(self, source: Reading, there: Reading | None, former: Loss | None) -> Step:
+    def _begin(self, source: Reading, there: Reading | None, former: Loss | None) -> CopyStep:
         """Return the first step. `former` is the loss of an attempt that was interrupted before its head was noted."""
         at, by = self._project.at(), self._project.by()
         loss = LossOpened(at=at, by=by, loss=self._project.new_id(), cause="copy", of=self._from.place)
         begun = () if there else (Begun(at=at, by=by, record=source.record.id),)
         ended = (Completed(at=at, by=by, losses=(former.id,)),) if former else ()
-        return Step(True, (*begun, loss, *ended))
+        return CopyStep(True, (*begun, loss, *ended))
 
     def _loss(self, there: Reading | None) -> Loss | None:
         """Return the loss that this copy opened at TO if it is still open, otherwise None."""

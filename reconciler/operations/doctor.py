@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from reconciler.disk import host_only_locks
 from reconciler.errors import ConfigError, Message, ReconcilerError, Step
 from reconciler.model.address import Selection
 from reconciler.model.desired import Desired
 from reconciler.model.plan import Finding, Health
-from reconciler.operations.recovery_file import unrecovered
+from reconciler.operations.recovery_file import recovery_messages
 from reconciler.planning.blocking import foreign
 from reconciler.record.gates import obstacle_messages
 from reconciler.reports.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterator
 
     from reconciler.model.desired import Target
     from reconciler.operations.project import Project
@@ -24,9 +28,12 @@ if TYPE_CHECKING:
 CHECKS = ("config", "setting", "server", "clock", "token", "record", "write", "responses")
 """The checks, in the order of findings."""
 
-_AT_ONCE = 16
-_SHOWN = 10
-_FIELDS = ("CLIENT_ID", "CLIENT_SECRET")
+_THREADS = 16
+_MISTAKES_SHOWN = 10
+_CREDENTIAL_FIELDS = ("CLIENT_ID", "CLIENT_SECRET")
+
+Check = tuple[str, str, Callable[[], Iterable[Finding]]]
+"""A check's name, the place that its errors are about, and the function that finds."""
 
 
 def examine(project: Project, patterns: tuple[str, ...], *, write: bool = False) -> list[Finding]:
@@ -35,37 +42,39 @@ def examine(project: Project, patterns: tuple[str, ...], *, write: bool = False)
     With `write`, also check that the record can be written. Raises SelectionError for a malformed pattern.
     """
     selection = Selection.of(patterns)
-    desired, findings = _config(project)
+    desired, findings = _check_config(project)
     targets = [target for name, target in desired.targets.items() if selection.touches(name)]
     urls = {
         subscription.template
         for address, subscription in desired.subscriptions.items()
         if selection.has(address) and selection.touches(address.target)
     }
-    findings += _settings(project, targets)
-    with ThreadPoolExecutor(_AT_ONCE) as threads:
-        waiting = [
-            *threads.map(lambda job: job(), [*_servers(project, targets, urls), *_tokens(project, targets)]),
-            _attempted("record", project.flags.state or desired.state, lambda: _record(project, targets, write=write)),
-            _attempted("responses", "", lambda: _responses(project)),
-        ]
-    findings += [finding for group in waiting for finding in group]
+    place = project.flags.state or desired.state
+    findings += _check_settings(project, targets)
+    checks = [*_server_checks(project, targets, urls), *_token_checks(project, targets)]
+    with ThreadPoolExecutor(_THREADS) as threads:
+        groups = list(threads.map(lambda check: _attempt(*check), checks))
+    of_record = _attempt("record", place, partial(_check_record, project, targets))
+    groups += [of_record, _attempt("responses", "", partial(_check_responses, project))]
+    if write and any(finding.health is Health.OK for finding in of_record):  # nothing is tried where there is no record
+        groups.append(_attempt("write", place, partial(_check_write, project)))
+    findings += [finding for group in groups for finding in group]
     return sorted(dict.fromkeys(findings), key=lambda finding: (CHECKS.index(finding.check), finding.message.located))
 
 
-def exit_is_failure(findings: Iterable[Finding]) -> bool:
+def has_failures(findings: Iterable[Finding]) -> bool:
     """True if an apply would fail or do harm."""
     return any(finding.health is Health.FAILED for finding in findings)
 
 
-def _config(project: Project) -> tuple[Desired, list[Finding]]:
+def _check_config(project: Project) -> tuple[Desired, list[Finding]]:
     try:
         desired = project.desired
     except ConfigError as problem:
-        shown = [Finding("config", Health.FAILED, message) for message in problem.messages[:_SHOWN]]
-        if problem.count > _SHOWN:
+        shown = [Finding("config", Health.FAILED, message) for message in problem.messages[:_MISTAKES_SHOWN]]
+        if problem.count > _MISTAKES_SHOWN:
             step = Step("to list all, run", ("reconciler", "validate"))
-            what = f"{problem.count} mistakes, of which the first {_SHOWN} are shown"
+            what = f"{problem.count} mistakes, of which the first {_MISTAKES_SHOWN} are shown"
             shown.append(_finding(Health.FAILED, "config", what, str(project.config), step))
         return Desired({}, {}), shown
     except ReconcilerError as problem:
@@ -75,11 +84,11 @@ def _config(project: Project) -> tuple[Desired, list[Finding]]:
     return desired, [_finding(Health.OK, "config", what, str(project.config)), *warnings]
 
 
-def _settings(project: Project, targets: Iterable[Target]) -> list[Finding]:
+def _check_settings(project: Project, targets: Iterable[Target]) -> list[Finding]:
     """Return findings about the credentials that are set; they contain names and no values."""
     findings = []
     for target in targets:
-        for field in _FIELDS:
+        for field in _CREDENTIAL_FIELDS:
             name = f"{target.name.variable_prefix}{field}"
             value = project.sources.get(name)
             if not value:
@@ -93,7 +102,7 @@ def _settings(project: Project, targets: Iterable[Target]) -> list[Finding]:
     return findings
 
 
-def _servers(project: Project, targets: Iterable[Target], urls: Iterable[str]) -> list[Callable[[], list[Finding]]]:
+def _server_checks(project: Project, targets: Iterable[Target], urls: Iterable[str]) -> list[Check]:
     """Return a check for each server: the service, the identity providers and the webhook URLs.
 
     No check sends a POST.
@@ -102,34 +111,28 @@ def _servers(project: Project, targets: Iterable[Target], urls: Iterable[str]) -
 
     service = {url for target in targets for url in (target.base_url, target.auth_url)}
     return [
-        lambda url=url, of_service=of_service: _attempted(  # type: ignore[misc]
-            "server", url, lambda: list(examine_server(url, of_service=of_service, timeout=project.flags.timeout))
-        )
+        ("server", url, partial(examine_server, url, of_service=of_service, timeout=project.flags.timeout))
         for of_service, group in ((True, service), (False, set(urls)))
         for url in sorted(group)
     ]
 
 
-def _tokens(project: Project, targets: Iterable[Target]) -> list[Callable[[], list[Finding]]]:
+def _token_checks(project: Project, targets: Iterable[Target]) -> list[Check]:
+    """Return a check for each target."""
     from reconciler.operations.credentials import credentials_of  # noqa: PLC0415 - it loads pydantic
     from reconciler.service.api import ServiceClient  # noqa: PLC0415 - it loads the HTTP client
 
-    def token(target: Target) -> list[Finding]:
-        if not all(project.sources.get(f"{target.name.variable_prefix}{field}") for field in _FIELDS):
+    def check_token(target: Target) -> list[Finding]:
+        if not all(project.sources.get(f"{target.name.variable_prefix}{field}") for field in _CREDENTIAL_FIELDS):
             return [_finding(Health.SKIPPED, "token", "its credentials are not set", target.name)]
-        service = ServiceClient(
-            target,
-            credentials_of(target.name, project.sources),
-            timeout=project.flags.timeout,
-            cache_dir=project.cache_directory,
-        )
-        service.authorise()
+        credentials = credentials_of(target.name, project.sources)
+        ServiceClient(target, credentials, timeout=project.flags.timeout, cache_dir=project.cache_directory).authorise()
         return [_finding(Health.OK, "token", "an access token is available", target.name)]
 
-    return [lambda target=target: _attempted("token", target.name, lambda: token(target)) for target in targets]  # type: ignore[misc]
+    return [("token", target.name, partial(check_token, target)) for target in targets]
 
 
-def _record(project: Project, targets: Iterable[Target], *, write: bool) -> Iterator[Finding]:
+def _check_record(project: Project, targets: Iterable[Target]) -> Iterator[Finding]:
     journal = project.journal
     reading = journal.read()
     record = reading.record
@@ -141,7 +144,7 @@ def _record(project: Project, targets: Iterable[Target], *, write: bool) -> Iter
     for target in targets:
         for message in foreign(target, record, accounts.get(target.name)):
             yield Finding("record", Health.FAILED, message)
-    for message in dict.fromkeys(unrecovered(project, reading).values()):
+    for message in dict.fromkeys(recovery_messages(project, reading).values()):
         yield Finding("record", Health.WARNING, message)
     if reading.torn:
         what = f"{counted(reading.torn, 'byte')} of a torn write: ignored"
@@ -151,12 +154,15 @@ def _record(project: Project, targets: Iterable[Target], *, write: bool) -> Iter
         step = Step("apply from one host only, or keep the record in a git branch: state: git:reconciler-state")
         what = f"file locks on this file system ({kind}) may not work across hosts"
         yield _finding(Health.WARNING, "record", what, journal.place, step)
-    if write:
-        journal.store.check_writable()
-        yield _finding(Health.OK, "write", "writable", journal.place)
 
 
-def _responses(project: Project) -> Iterator[Finding]:
+def _check_write(project: Project) -> list[Finding]:
+    """Return a finding if the record can be written. Raises RecordError."""
+    project.journal.store.check_writable()
+    return [_finding(Health.OK, "write", "writable", project.journal.place)]
+
+
+def _check_responses(project: Project) -> Iterator[Finding]:
     """Yield findings about the storage of create responses, which may hold the only copy of a secret."""
     if project.desired.recipients:
         what = f"encrypted to {counted(len(project.desired.recipients), 'recipient')}"
@@ -168,7 +174,7 @@ def _responses(project: Project) -> Iterator[Finding]:
         yield _finding(Health.OK, "responses", f"kept in {project.data_directory}", "recipients")
 
 
-def _attempted(check: str, where: str, find: Callable[[], Iterable[Finding]]) -> list[Finding]:
+def _attempt(check: str, where: str, find: Callable[[], Iterable[Finding]]) -> list[Finding]:
     """Return the findings of `find`; an error becomes a finding too."""
     findings: list[Finding] = []
     try:
@@ -179,14 +185,8 @@ def _attempted(check: str, where: str, find: Callable[[], Iterable[Finding]]) ->
 
 
 def _failures(check: str, problem: ReconcilerError, where: str = "") -> list[Finding]:
-    return [
-        Finding(
-            check,
-            Health.FAILED,
-            message if message.located else Message(message.name, message.what, where, message.steps),
-        )
-        for message in problem.messages
-    ]
+    located = (message if message.located else replace(message, where=where) for message in problem.messages)
+    return [Finding(check, Health.FAILED, message) for message in located]
 
 
 def _finding(health: Health, check: str, what: str, where: str, *steps: Step) -> Finding:

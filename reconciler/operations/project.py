@@ -165,7 +165,6 @@ def _run_of_actions() -> dict[str, str]:
         run["rerun_by"] = ""
     if get("GITHUB_RUN_ID"):
         attempt = f"/attempts/{get('GITHUB_RUN_ATTEMPT', '1')}"
-        run["url"] = (
-            f"{get('GITHUB_SERVER_URL')}/{get('GITHUB_REPOSITORY')}/actions/runs/{get('GITHUB_RUN_ID')}{attempt}"
-        )
+        repository = f"{get('GITHUB_SERVER_URL')}/{get('GITHUB_REPOSITORY')}"
+        run["url"] = f"{repository}/actions/runs/{get('GITHUB_RUN_ID')}{attempt}"
     return {name: value for name, value in run.items() if value}

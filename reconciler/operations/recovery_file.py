@@ -35,7 +35,7 @@ class _Saved(Struct, frozen=True, forbid_unknown_fields=True):
     fact: AnyFact
 
 
-def save(directory: Path, record: str, place: str, facts: Sequence[AnyFact], reason: str) -> Message:
+def save_facts(directory: Path, record: str, place: str, facts: Sequence[AnyFact], reason: str) -> Message:
     """Save a record's facts durably in the data directory, and return the message that says so.
 
     Raises nothing: if no file can be written, the message contains the lines, which hold no secrets.
@@ -56,7 +56,7 @@ def save(directory: Path, record: str, place: str, facts: Sequence[AnyFact], rea
     return Message("results-in-recovery-file", f"{problem}; they are in the recovery file {file}", place, (again,))
 
 
-def unrecovered(project: Project, reading: Reading) -> Mapping[str, Message]:
+def recovery_messages(project: Project, reading: Reading) -> Mapping[str, Message]:
     """Return, by attempt, a message that names a recovery file of this machine with facts that the record lacks."""
     messages: dict[str, Message] = {}
     files, record = project.recovery_files, reading.record
@@ -75,7 +75,7 @@ def unrecovered(project: Project, reading: Reading) -> Mapping[str, Message]:
     return messages
 
 
-def recovered(project: Project, source: str) -> Recover:
+def recover_statement(project: Project, source: str) -> Recover:
     """Return the statement that adds a history to the record. Raises SettingsError, RecordDamaged, StoreUnavailable.
 
     `source` is a place, or a file (`-`: standard input) with a record or with saved facts.

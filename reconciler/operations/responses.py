@@ -40,6 +40,11 @@ class Response(Discreet, frozen=True):
     head: bytes
     body: bytes
 
+    @property
+    def was_set_by_hand(self) -> bool:
+        """True if this is not a response, but a secret that is the whole body."""
+        return not self.head
+
 
 class Responses:
     """Stores and opens responses and secrets. Only the owner can read `directory`, which is created if needed."""

@@ -101,7 +101,7 @@ def _secrets(responses: Responses, attempt: Attempt, identity: Path | None) -> I
             problem = error
             continue
         found = True
-        if not response.head:
+        if response.was_set_by_hand:
             yield response.body
         else:
             yield from (value.encode(errors="surrogatepass") for value in texts_in(response.body) if value not in clear)

@@ -10,7 +10,7 @@ from msgspec import Struct
 from reconciler.desired.fields import CODE
 from reconciler.desired.urls import fault as url_fault
 from reconciler.errors import HeadMoved, Message, ReconcilerError, Refused, SettingsError, StoreUnavailable, step
-from reconciler.operations.recovery_file import unrecovered
+from reconciler.operations.recovery_file import recovery_messages
 from reconciler.record import chain
 from reconciler.record.facts import Begun
 from reconciler.record.gates import Standing
@@ -29,7 +29,7 @@ CONFLICTS = 10
 """How often a statement is proposed again because another run appended first."""
 
 
-class Outcome(Struct, frozen=True):
+class AppendResult(Struct, frozen=True):
     """The facts that were appended, the id and head of the record afterwards, and `messages` for a person."""
 
     facts: tuple[AnyFact, ...]
@@ -65,7 +65,7 @@ def refuse_unexpected(proposal: Proposal, digest: str) -> None:
         raise Refused(Message("proposal-changed", what, "--expect-digest", (review,)))
 
 
-def append(project: Project, statement: Statement, proposal: Proposal) -> Outcome:
+def append(project: Project, statement: Statement, proposal: Proposal) -> AppendResult:
     """Append the proposal that was shown. Raises ReconcilerError.
 
     The record is read again first, and after each conflict. The statement is refused if it would now append something
@@ -79,7 +79,7 @@ def append(project: Project, statement: Statement, proposal: Proposal) -> Outcom
         again = propose(statement, _context(project, statement, reading), proposal.ids)
         if not again.facts:
             record = reading.record if reading else None
-            return Outcome((), record.id if record else "", record.head if record else "", again.shown)
+            return AppendResult((), record.id if record else "", record.head if record else "", again.shown)
         if again.digest != proposal.digest:
             what = "the record has changed since this was shown; nothing was appended"
             raise Refused(Message("record-changed", what, journal.place, (step("run the command again"),)))
@@ -88,7 +88,7 @@ def append(project: Project, statement: Statement, proposal: Proposal) -> Outcom
             begun = [fact.record for fact in again.facts if isinstance(fact, Begun) and not fact.origin]
             is_named = project.flags.state or (begun and begun[0] == journal.expected)
             named = (_name_in_config(begun[0]),) if begun and not is_named else ()
-            return Outcome(again.facts, after.record.id, after.record.head, named)
+            return AppendResult(again.facts, after.record.id, after.record.head, named)
     raise Refused(too_many_conflicts(journal.place))
 
 
@@ -144,7 +144,7 @@ def _context(project: Project, statement: Statement, reading: Reading | None) ->
         continues=isinstance(statement, AcceptLoss) and record is not None and _continues(project, record),
         in_ci=project.in_ci,
         signs=lambda attempt: tuple(record.received_by(attempt)) if record else (),
-        unrecovered=unrecovered(project, reading) if reading else {},
+        unrecovered=recovery_messages(project, reading) if reading else {},
     )
 
 

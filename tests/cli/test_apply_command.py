@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.command_line import CONFIG
 
-from reconciler.operations.receiving import list_subscriptions
+from reconciler.operations.sandbox import list_subscriptions
 
 if TYPE_CHECKING:
     from support.command_line import CommandLine

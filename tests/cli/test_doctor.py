@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,9 +14,10 @@ from support.memory_project import created
 from reconciler.model.plan import Health
 from reconciler.operations.doctor import CHECKS
 from reconciler.operations.project import Flags, Project
-from reconciler.operations.recovery_file import save
+from reconciler.operations.recovery_file import save_facts
 from reconciler.operations.settings import Sources
 from reconciler.sandbox import Sandbox
+from reconciler.stores import files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -94,13 +96,22 @@ def torn(place: Place) -> None:
 def unrecovered(place: Place) -> None:
     """Leave results of an apply beside the record."""
     record = json.loads(place.record.read_text().partition("\n")[0])["record"]
-    save(Project(Flags(), Sources({}, Path())).data_directory, record, "state.jsonl", created("a", "x/y/z"), "")
+    save_facts(Project(Flags(), Sources({}, Path())).data_directory, record, "state.jsonl", created("a", "x/y/z"), "")
 
 
 def other_account(place: Place) -> None:
     """Apply, then set the client id of another account."""
     place.line.fine("apply", "--auto-approve")
     place.line.environment.setenv(SECRET.replace("SECRET", "ID"), "another")
+
+
+def read_only(place: Place) -> None:
+    """Let no file be written beside the record."""
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.EROFS, "read-only")
+
+    place.line.environment.setattr(files, "written_beside", fail)
 
 
 def sealed(place: Place) -> None:
@@ -132,6 +143,7 @@ RESULTS: list[tuple[str, Health, Callable[[Place], object], str]] = [
     ("record", Health.WARNING, torn, "state.jsonl"),
     ("record", Health.WARNING, unrecovered, "state.jsonl"),
     ("write", Health.OK, lambda _: None, "state.jsonl"),
+    ("write", Health.FAILED, read_only, "state.jsonl"),
     ("responses", Health.OK, lambda _: None, "recipients"),
     ("responses", Health.OK, sealed, "recipients"),
     ("responses", Health.FAILED, in_ci, "recipients"),

@@ -12,10 +12,10 @@ import pytest
 from support.command_line import CONFIG
 
 from reconciler.cli import main
-from reconciler.cli.options import code_of
+from reconciler.cli.options import exit_code_of
 from reconciler.errors import Interrupted, Message, ReconcilerError, Refused
 from reconciler.model.plan import Verdict
-from reconciler.operations.receiving import list_subscriptions
+from reconciler.operations.sandbox import list_subscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,7 +80,7 @@ def test_an_unknown_outcome_is_3(project: CommandLine, sandbox: Sandbox) -> None
 
 def test_every_verdict_has_a_code() -> None:
     """None shares one with another."""
-    assert {verdict: code_of(verdict) for verdict in Verdict} == {
+    assert {verdict: exit_code_of(verdict) for verdict in Verdict} == {
         Verdict.DONE: 0, Verdict.FAILED: 1, Verdict.CHANGES: 2, Verdict.UNRESOLVED: 3,
     }  # fmt: skip
 

@@ -11,7 +11,7 @@ import pytest
 from support.command_line import commands
 from support.unmeasured import unmeasured
 
-from reconciler.cli.lazy import Group
+from reconciler.cli.commands import Group
 from reconciler.cli.main import cli
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from support.records import linked
 
 from reconciler.cli.invocation import GLOBALS
 from reconciler.cli.main import cli
-from reconciler.cli.stating import parse
-from reconciler.operations.receiving import list_subscriptions
+from reconciler.cli.parsing import parse
+from reconciler.operations.sandbox import list_subscriptions
 from reconciler.record.chain import last_head
 from reconciler.record.facts import RemovalRequested
 from reconciler.sandbox import Sandbox
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from support.command_line import CommandLine, Ran
 
-    from reconciler.cli.lazy import Command
+    from reconciler.cli.commands import Command
 
 COMMANDS = dict(commands())
 STAGING, USA, HOOK = "europe/staging", "usa/staging", "http://127.0.0.1:9"

@@ -14,7 +14,7 @@ import pytest
 from support.command_line import Screen
 from support.notified import wait_until
 
-from reconciler.cli.receive import _shown as shown
+from reconciler.cli.notifications import _shown as shown
 from reconciler.cli.terminal import Terminal
 from reconciler.notifications.captured import Captured
 from reconciler.receiver.receiver import Delivery

@@ -19,12 +19,12 @@ MODULES = {
     for path in sorted(ROOT.rglob("*.py"))
 }
 ROOMS = sorted({name.split(".")[1] for name in MODULES if name.count(".") > 1})
-LARGEST = {"lines of code": 15_250, "modules": 152}
+LARGEST = {"lines of code": 15_230, "modules": 153}
 """What the whole package may have at most; lower it when less is needed."""
 DOORS = {
     # What `--help` does not load, and what completion, colour, a format or an error needs.
+    "cli.commands": {"click.shell_completion", "reconciler"},
     "cli.invocation": {"pathlib", "reconciler"},
-    "cli.lazy": {"click.shell_completion", "reconciler"},
     "cli.main": {"reconciler"},
     "cli.plan": {"reconciler"},
     "cli.progress": {"rich.console", "rich.progress"},

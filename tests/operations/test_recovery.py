@@ -15,9 +15,9 @@ from support.records import linked, time_of
 from reconciler.errors import RecordDamaged, Refused, SelectionError, SettingsError
 from reconciler.model.plan import Action
 from reconciler.model.record import Status
-from reconciler.operations.history import attempts_json, history, show, verify
 from reconciler.operations.plan import make_plan
-from reconciler.operations.recovery_file import recovered, save, unrecovered
+from reconciler.operations.record import attempts_json, find_attempts, list_entries, verify_record
+from reconciler.operations.recovery_file import recover_statement, recovery_messages, save_facts
 from reconciler.operations.statements import prepare
 from reconciler.record.chain import parse
 from reconciler.record.facts import Absent, Begun, Closed, Completed, LossOpened, RemovalRequested, Renamed
@@ -50,15 +50,15 @@ class TestRecoveryFile:
         """A saved outcome settles its attempt; the file recovered again, or saved again, adds nothing."""
         intended, answered = created("a", OFFERS)
         project = project_with(intended)
-        message = save(tmp_path, RECORD, "memory:a", [answered], "the store is down")
+        message = save_facts(tmp_path, RECORD, "memory:a", [answered], "the store is down")
         assert message.name == "results-in-recovery-file"
-        save(tmp_path, RECORD, "memory:a", [answered], "")
+        save_facts(tmp_path, RECORD, "memory:a", [answered], "")
         (file,) = (tmp_path / "unrecorded").glob("*.jsonl")
         assert message.steps[-1].command == ("reconciler", "state", "recover", str(file))
         assert file.stat().st_mode & 0o777 == 0o600
-        project.say(recovered(project, str(file)))
+        project.say(recover_statement(project, str(file)))
         assert project.record_at().attempts["a"].status is Status.LIVE
-        assert project.say(recovered(project, str(file))).facts == ()
+        assert project.say(recover_statement(project, str(file))).facts == ()
 
     def test_what_arrived_in_the_record_after_all_is_not_added_again(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -67,11 +67,11 @@ class TestRecoveryFile:
         monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
         request = RemovalRequested(at=AT, attempt="a", codes=("ONB10001",), by_plan=True)
         project = project_with(*created("a", OFFERS), request)
-        save(tmp_path / "reconciler", RECORD, "memory:a", [request], "the answer was lost")
+        save_facts(tmp_path / "reconciler", RECORD, "memory:a", [request], "the answer was lost")
         (file,) = project.recovery_files
         project.say(CancelRemoval(OFFERS))
-        assert not unrecovered(project, project.journal.read())
-        assert project.say(recovered(project, str(file))).facts == ()
+        assert not recovery_messages(project, project.journal.read())
+        assert project.say(recover_statement(project, str(file))).facts == ()
         assert project.record_at().attempts["a"].status is Status.LIVE
 
     def test_what_is_not_recovered_is_named(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,18 +79,18 @@ class TestRecoveryFile:
         monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
         intended, answered = created("a", OFFERS)
         project = project_with(intended)
-        message = save(project.data_directory, RECORD, "memory:a", [answered], "")
-        save(project.data_directory, "f" * 32, "memory:b", [answered], "")
-        (named,) = unrecovered(project, project.journal.read()).values()
+        message = save_facts(project.data_directory, RECORD, "memory:a", [answered], "")
+        save_facts(project.data_directory, "f" * 32, "memory:b", [answered], "")
+        (named,) = recovery_messages(project, project.journal.read()).values()
         assert named.steps[0].command == message.steps[-1].command
-        project.say(recovered(project, named.steps[0].command[-1]))
-        assert not unrecovered(project, project.journal.read())
+        project.say(recover_statement(project, named.steps[0].command[-1]))
+        assert not recovery_messages(project, project.journal.read())
 
     def test_nothing_is_sent_or_settled_before_its_results_are_recovered(self) -> None:
         """While a file of this machine has facts of an attempt, it is neither created again nor said not to exist."""
         intended, answered = created("a", OFFERS)
         project = project_with(intended, desired=desired_of({OFFERS: (("ONB10001",), URL.format("offers"))}))
-        save(project.data_directory, RECORD, "memory:a", [answered], "")
+        save_facts(project.data_directory, RECORD, "memory:a", [answered], "")
         with pytest.raises(Refused) as caught:
             project.say(Resolve(OFFERS, created=False))
         (file,) = project.recovery_files
@@ -98,19 +98,19 @@ class TestRecoveryFile:
         project.add(Absent(at=AT, attempt="a"))
         (change,) = make_plan(project).plan.changes
         assert (Action.BLOCKED, caught.value.messages) == (change.action, change.reasons)
-        project.say(recovered(project, str(file)))
+        project.say(recover_statement(project, str(file)))
         assert make_plan(project).plan.changes == []
 
     def test_what_cannot_be_saved_is_in_the_message(self, tmp_path: Path) -> None:
         """Where no file can be written, the message has the lines; copied from a terminal, these can be recovered."""
         (tmp_path / "unrecorded").write_text("in the way")
         facts = created("a", OFFERS)
-        message = save(tmp_path, RECORD, "memory:a", facts, "")
+        message = save_facts(tmp_path, RECORD, "memory:a", facts, "")
         assert message.name == "results-not-saved"
         shown = terminal.render(messages_document([message]), terminal.Layout(width=80))
         (tmp_path / "lines").write_text(shown.partition("a file:\n")[2].partition("  Then run")[0])
         project = project_with()
-        project.say(recovered(project, str(tmp_path / "lines")))
+        project.say(recover_statement(project, str(tmp_path / "lines")))
         assert list(project.record_at().attempts) == ["a"]
 
     def test_unusable_sources_are_named(self, tmp_path: Path) -> None:
@@ -121,9 +121,9 @@ class TestRecoveryFile:
         (tmp_path / "damaged").write_bytes(record_of().replace(b"begun", b"begin", 1))
         for name, kind in (("text", SettingsError), ("empty", SettingsError), ("damaged", RecordDamaged)):
             with pytest.raises(kind):
-                recovered(project, str(tmp_path / name))
+                recover_statement(project, str(tmp_path / name))
         with pytest.raises(SettingsError):
-            recovered(project, "memory:nowhere")
+            recover_statement(project, "memory:nowhere")
 
 
 class TestRecover:
@@ -137,7 +137,7 @@ class TestRecover:
         (tmp_path / "backup").write_bytes(project.stores["memory:a"].data or b"")
         project.stores["memory:a"].data = before
         assert not project.plan_opens()
-        statement = recovered(project, str(tmp_path / "backup"))
+        statement = recover_statement(project, str(tmp_path / "backup"))
         assert not prepare(project, statement).weakens
         project.say(statement)
         assert project.plan_opens()
@@ -181,7 +181,7 @@ class TestRecover:
         project = project_with(*created("a", OFFERS))
         theirs: list[AnyFact] = [Begun(at=AT, record="e" * 32), LossOpened(at=AT, loss="theirs", cause="begun")]
         project.stores["memory:b"] = MemoryStore(linked(None, 0, [*theirs, *created("b", LOANS)])[0])
-        project.say(recovered(project, "memory:b"))
+        project.say(recover_statement(project, "memory:b"))
         assert set(project.record_at().attempts) == {"a", "b"}
         assert [loss.id for loss in project.record_at().open_losses] == ["theirs"]
 
@@ -234,9 +234,9 @@ class TestShow:
         project = project_with(*created("a", OFFERS), *unknown("b", LOANS))
         rejected = created("c", OFFERS, "ONB10002")[:1]
         project.add(*rejected)
-        assert [attempt.id for attempt in show(project).attempts] == ["b", "a", "c"]
-        assert [attempt.id for attempt in show(project, OFFERS).attempts] == ["a", "c"]
-        assert attempts_json(show(project, "*/*/loans").attempts) == [
+        assert [attempt.id for attempt in find_attempts(project).attempts] == ["b", "a", "c"]
+        assert [attempt.id for attempt in find_attempts(project, OFFERS).attempts] == ["a", "c"]
+        assert attempts_json(find_attempts(project, "*/*/loans").attempts) == [
             {
                 "address": LOANS,
                 "attempt": "b",
@@ -248,34 +248,36 @@ class TestShow:
             }
         ]
         with pytest.raises(SelectionError):
-            show(project, f"{EU}/nothing")
+            find_attempts(project, f"{EU}/nothing")
 
     @pytest.mark.parametrize("where", ["", "*/*/*", "europe/*/offers", EU, "europe/*"])
     def test_what_is_gone_is_shown_for_its_address_alone(self, where: str) -> None:
         """A selection of several has what is in force or may be."""
         project = project_with(*created("a", OFFERS), *created("b", OFFERS, "ONB10002"))
         project.say(ConfirmRemoval(OFFERS, ("a",)))
-        assert [attempt.id for attempt in show(project, where).attempts] == ["b"]
-        assert [attempt.id for attempt in show(project, OFFERS).attempts] == ["a", "b"]
+        assert [attempt.id for attempt in find_attempts(project, where).attempts] == ["b"]
+        shown = find_attempts(project, OFFERS).attempts
+        assert [attempt.id for attempt in shown] == ["a", "b"]
+        assert [row["status"] for row in attempts_json(shown)] == ["gone", "live"]
 
     def test_history_follows_renames(self) -> None:
         """The log of an address has what happened under its former name, and that can be asked for too."""
         project = project_with(*created("a", OFFERS), Renamed(at=AT, attempts=("a",), to=LOANS))
-        assert [event.kind for event in history(project, LOANS)] == ["intended", "answered", "renamed"]
-        assert len(history(project, OFFERS)) == 2
-        assert [event.entry for event in history(project)] == list(range(1, 7))
-        assert len(history(project, "europe/*")) == 3
+        assert [entry.kind for entry in list_entries(project, LOANS)] == ["intended", "answered", "renamed"]
+        assert len(list_entries(project, OFFERS)) == 2
+        assert [entry.number for entry in list_entries(project)] == list(range(1, 7))
+        assert len(list_entries(project, "europe/*")) == 3
 
     def test_every_kind_of_fact_has_words(self) -> None:
         """Whatever a record says can be told."""
         project = project_with(*created("a", OFFERS), Closed(at=AT, to="memory:b"))
-        assert all(event.what for event in history(project))
+        assert all(entry.what for entry in list_entries(project))
 
     def test_verify_names_what_closes_a_gate(self) -> None:
         """A chain that is whole is told with its head, a torn write, and why it is not the record to go by."""
         project = project_with(Closed(at=AT, to="memory:b"))
         store = project.stores["memory:a"]
         store.data = (store.data or b"") + b'{"seq":'
-        verified = verify(project)
+        verified = verify_record(project)
         assert (verified.record, verified.entries, verified.torn) == (RECORD, 4, 7)
         assert [message.name for message in verified.messages] == ["record-closed"]

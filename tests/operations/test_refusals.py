@@ -16,12 +16,14 @@ from support.plan_values import change, plan
 from reconciler.errors import Message, ReconcilerError, Refused
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.operations.apply import Session, refuse_too_many, refuse_unpinned
-from reconciler.operations.history import history, show
-from reconciler.operations.plan import load_plan, make_plan, plaintext_refusal, refuse_changed, refuse_overwriting
+from reconciler.operations.listening import detect_signature
+from reconciler.operations.plan import make_plan, plaintext_refusal
+from reconciler.operations.plan_file import load_plan, refuse_changed, refuse_overwriting
 from reconciler.operations.project import Flags, Project
-from reconciler.operations.receiving import detect_signature, list_subscriptions, sandbox_served, trigger
-from reconciler.operations.recovery_file import recovered, save, unrecovered
+from reconciler.operations.record import find_attempts, list_entries
+from reconciler.operations.recovery_file import recover_statement, recovery_messages, save_facts
 from reconciler.operations.responses import Responses
+from reconciler.operations.sandbox import list_subscriptions, sandbox_served, trigger_event
 from reconciler.operations.secrets import response_of, secret_statement, secrets_of
 from reconciler.operations.settings import Sources
 from reconciler.operations.statements import prepare, refuse_unexpected
@@ -78,8 +80,8 @@ def pinned(at: Refusals) -> None:
 
 def not_recovered(at: Refusals) -> object:
     """Read a record that lacks what an apply has saved."""
-    save(at.project.data_directory, at.project.journal.read().record.id, "memory:a", created("d" * 32, LOANS), "")
-    return [*unrecovered(at.project, at.project.journal.read()).values()]
+    save_facts(at.project.data_directory, at.project.journal.read().record.id, "memory:a", created("d" * 32, LOANS), "")
+    return [*recovery_messages(at.project, at.project.journal.read()).values()]
 
 
 def served(at: Refusals, interval: float = 15.0, env_file: Path | None = None) -> None:
@@ -125,9 +127,9 @@ REFUSED: list[Row] = [
         "recipients", ["reconciler init --age-key", "reconciler apply -t 'europe/*' --allow-plaintext-responses"],
     ),
     (lambda at: at.project.desired.target("usa/staging", "-t usa/staging"), "target-unknown", "-t usa/staging", [""]),
-    (lambda at: recovered(at.project, str(at.path("f"))), "nothing-to-recover", "{}/f", []),
-    (lambda at: recovered(at.project, str(at.file("f"))), "not-recoverable", "{}/f", []),
-    (lambda at: recovered(at.project, str(at.file("f", b"\n\nx\n"))), "not-recoverable", "{}/f:3", [""]),
+    (lambda at: recover_statement(at.project, str(at.path("f"))), "nothing-to-recover", "{}/f", []),
+    (lambda at: recover_statement(at.project, str(at.file("f"))), "not-recoverable", "{}/f", []),
+    (lambda at: recover_statement(at.project, str(at.file("f", b"\n\nx\n"))), "not-recoverable", "{}/f:3", [""]),
     (not_recovered, "not-recovered", "memory:a", [f"reconciler state recover {DATA}/unrecorded/*.jsonl"]),
     (lambda at: at.responses.open(f"file:{A}-response-00", None), "response-elsewhere", "", ["", ""]),
     (lambda at: at.responses.open(f"file:{KEPT}00000000", None), "response-elsewhere", f"{KEPT}*", ["", ""]),
@@ -144,9 +146,9 @@ REFUSED: list[Row] = [
     ),
     (lambda at: (at.gone(), secret_statement(at.project, OFFERS, (), b"x")), "none-in-force", OFFERS, []),
     (lambda at: secrets_of(at.project, OFFERS, None), "no-secret", OFFERS, [SET]),
-    (lambda at: show(at.project, "offers"), "bad-address", "offers", []),
-    (lambda at: show(at.project, f"{EU}/x"), "not-recorded", f"{EU}/x", [SHOW]),
-    (lambda at: history(at.project, "usa/*"), "not-recorded", "usa/*", [SHOW]),
+    (lambda at: find_attempts(at.project, "offers"), "bad-address", "offers", []),
+    (lambda at: find_attempts(at.project, f"{EU}/x"), "not-recorded", f"{EU}/x", [SHOW]),
+    (lambda at: list_entries(at.project, "usa/*"), "not-recorded", "usa/*", [SHOW]),
     (
         lambda at: refuse_unexpected(prepare(at.project, Import(LOANS, url=URL.format("x"), codes=("ONB10001",))), "x"),
         "proposal-changed", "--expect-digest", [""],
@@ -157,7 +159,7 @@ REFUSED: list[Row] = [
     (lambda at: served(at, -0.5), "bad-interval", "--retry-interval", []),
     (lambda at: served(at, env_file=at.file("e", b"X=1")), "env-file-unusable", "--env-file {}/e", [""]),
     (lambda at: served(at, env_file=at.directory), "env-file-unusable", "--env-file {}", [""]),
-    (lambda at: trigger("http://127.0.0.1:1", "X", b"[]", 1, None), "bad-properties", "--properties", []),
+    (lambda at: trigger_event("http://127.0.0.1:1", "X", b"[]", 1, None), "bad-properties", "--properties", []),
     (lambda at: list_subscriptions("https://a.test"), "no-sandbox-url", NO_URL, [SERVE]),
     (lambda at: list_subscriptions("http://me@127.0.0.1:1"), "no-sandbox", "http://127.0.0.1:1", [SERVE]),
 ]  # fmt: skip

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from reconciler.cli.lazy import Command, Group
+from reconciler.cli.commands import Command, Group
 from reconciler.cli.main import cli, run
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from reconciler.errors import Place
 from reconciler.model.address import Address, TargetName
 from reconciler.model.desired import Desired, Overlap, Replace, Subscription, Target, Unknown
-from reconciler.model.outcome import Outcome as Result
+from reconciler.model.outcome import Outcome
 from reconciler.operations.project import Flags, Project
 from reconciler.operations.settings import Sources
-from reconciler.operations.statements import Outcome, append, prepare
+from reconciler.operations.statements import AppendResult, append, prepare
 from reconciler.record.chain import parse
 from reconciler.record.facts import Answered, Intended, What
 from reconciler.record.fold import fold
@@ -80,7 +80,7 @@ class MemoryProject(Project):
         store.place = place
         return store
 
-    def say(self, statement: Statement) -> Outcome:
+    def say(self, statement: Statement) -> AppendResult:
         """Make a statement, as a person who agrees to what is shown."""
         return append(self, statement, prepare(self, statement))
 
@@ -114,7 +114,7 @@ def created(attempt: str, address: str, *codes: str, at: float = NOW - 1000, **r
     call = what(address, *codes, **rest)
     return [
         Intended(at=stamp(at), attempt=attempt, what=call),
-        Answered(at=stamp(at), attempt=attempt, what=call, outcome=Result.CREATED),
+        Answered(at=stamp(at), attempt=attempt, what=call, outcome=Outcome.CREATED),
     ]
 
 
@@ -123,5 +123,5 @@ def unknown(attempt: str, address: str, *codes: str, at: float = NOW - 1000, **r
     call = what(address, *codes, **rest)
     return [
         Intended(at=stamp(at), attempt=attempt, what=call),
-        Answered(at=stamp(at), attempt=attempt, what=call, outcome=Result.UNKNOWN),
+        Answered(at=stamp(at), attempt=attempt, what=call, outcome=Outcome.UNKNOWN),
     ]

@@ -15,7 +15,7 @@ from support.scene import EUROPE, USA, Scene, hooks, target
 from reconciler.model.address import TargetName
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import SENDS
-from reconciler.operations.plan import SavedChange, SavedPlan, SavedRecord, unshown
+from reconciler.operations.plan_file import SavedChange, SavedPlan, SavedRecord, unreviewed_changes
 from reconciler.reports.json import plan_json, render
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def plan(*changes: SavedChange, head: str = "h1") -> SavedPlan:
 
 def reasons(changes: Sequence[SavedChange], *reviews: Sequence[SavedPlan], known: str = "h1") -> list[str]:
     """Return why changes are not shown, for a record that contains one head."""
-    return [reason for _, reason in unshown(plan(*changes), reviews, lambda head: head == known)]
+    return [reason for _, reason in unreviewed_changes(plan(*changes), reviews, lambda head: head == known)]
 
 
 def changed(row: SavedChange, **values: Any) -> SavedChange:
@@ -82,7 +82,7 @@ def test_pull_requests_are_asked_for_while_needed() -> None:
         yield [plan(A)]
         raise AssertionError("asked for more")
 
-    assert [] == unshown(plan(A), heads(), lambda _: True)
+    assert [] == unreviewed_changes(plan(A), heads(), lambda _: True)
 
 
 STAGES = {"staging": (EUROPE, USA), "production": (TargetName("europe/production"), TargetName("usa/production"))}
@@ -206,7 +206,7 @@ class World:
         patterns = [f"*/{stage}"]
         planned = self.scene.plan(*patterns)
         saved = msgspec.json.decode(render(plan_json(planned)), type=SavedPlan)
-        left = unshown(saved, (request.plans for request in self.merged), self.scene.record.contains)
+        left = unreviewed_changes(saved, (request.plans for request in self.merged), self.scene.record.contains)
         self.seen["stopped" if left else "applied"] += 1
         if not left:
             sent = {str(row.address) for row in planned.changes if row.action in SENDS}

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Final, NoReturn
 
-from reconciler.operations.plan import SavedPlan, load_plan
+from reconciler.operations.plan_file import SavedPlan, load_plan
 from reconciler.reports.words import harmless_line, visible
 
 REPOSITORY = os.environ["GITHUB_REPOSITORY"]

@@ -15,11 +15,11 @@ from pathlib import Path
 import job
 import yaml
 
-from reconciler.cli import stating
+from reconciler.cli import parsing
 from reconciler.cli.invocation import Invocation
 from reconciler.cli.main import cli
 from reconciler.desired import load_sound
-from reconciler.operations.plan import SavedPlan, load_plan, unshown
+from reconciler.operations.plan_file import SavedPlan, load_plan, unreviewed_changes
 
 CONFIG, REPORT, TIP = os.environ["RECONCILER_CONFIG"], Path(os.environ["RUNNER_TEMP"], "plan.md"), "refs/reconciler/tip"
 FETCH_TIP = ("fetch", "--quiet", "origin", f"+refs/heads/{job.BRANCH}:{TIP}")
@@ -50,10 +50,10 @@ def run() -> None:
     sys.exit(code)
 
 
-def parse(line: str, stages: list[str]) -> tuple[stating.Parsed, str]:
+def parse(line: str, stages: list[str]) -> tuple[parsing.Parsed, str]:
     """Return the parsed command line and the stage that approves it; stop if the form does not run that command."""
     try:
-        asked = stating.parse(cli, shlex.split(line.removeprefix("reconciler ")))
+        asked = parsing.parse(cli, shlex.split(line.removeprefix("reconciler ")))
     except Exception as problem:  # noqa: BLE001 - of shlex, or of click: a mistake, or a request for help
         job.stop(f"command: {problem}")
     is_apply = asked.name == "apply"
@@ -69,7 +69,7 @@ def parse(line: str, stages: list[str]) -> tuple[stating.Parsed, str]:
     return asked, min(asked.environments) if is_of_one else stages[-1]
 
 
-def preview(asked: stating.Parsed) -> str:
+def preview(asked: parsing.Parsed) -> str:
     """Show what a command would do, and return the command that does exactly that; "" if it only reads."""
     command = shlex.join(asked.words)
     job.show(job.block(f"reconciler {command}"), whole=True)
@@ -163,7 +163,7 @@ def decide() -> None:
     job.tell("command", command)
 
 
-def _apply(stage: str, asked: stating.Parsed | None) -> str:
+def _apply(stage: str, asked: parsing.Parsed | None) -> str:
     """Return the command that applies the reviewed plan, or the plan with the digest given; "" if nothing is to do."""
     words = [word for pattern in (asked.patterns if asked else [f"*/{stage}"]) for word in ("-t", pattern)]
     words += ["--allow-empty"] if asked and asked.params["allow_empty"] else []
@@ -179,7 +179,8 @@ def _apply(stage: str, asked: stating.Parsed | None) -> str:
     if asked and asked.params["expect_digest"] != planned.digest:
         job.stop(f"the plan has changed: its digest is {planned.digest}")
     way = f"apply {shlex.join(words)} --expect-digest {planned.digest}"
-    if not asked and (left := unshown(planned, job.merged(), Invocation().project.journal.read().record.contains)):
+    project = Invocation().project
+    if not asked and (left := unreviewed_changes(planned, job.merged(), project.journal.read().record.contains)):
         rows = job.block("".join(f"{change.address}: {change.action}, {reason}\n" for change, reason in left))
         job.show(f"#### Not shown by a pull request\n\n{rows}Review the plan; *Run workflow* with `{way}`.\n")
         job.stop("some changes were not shown by a pull request: the summary has them, and the command to go on with")

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
-from reconciler.cli.lazy import command
+from reconciler.cli.commands import command
 from reconciler.cli.options import identity_option
 from reconciler.errors import Message, SettingsError, step
 from reconciler.notifications.captured import read_captured
-from reconciler.operations.receiving import Listening, SignatureCheck, detect_signature
+from reconciler.operations.listening import Listening, SignatureCheck, detect_signature
 from reconciler.operations.secrets import secrets_by_template, secrets_of
 from reconciler.receiver.receiver import Behaviour
 from reconciler.reports.words import harmless_json, harmless_line
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from reconciler.cli.invocation import Invocation
     from reconciler.model.desired import Verification
     from reconciler.receiver.receiver import Delivery
+
+_LINES_SHOWN = 200
 
 
 @command("listen", "reconciler listen --port 8080 --record notifications.jsonl", "reconciler listen --verify")
@@ -60,7 +62,7 @@ def listen(
         raise click.UsageError("--identity requires --verify")
     behaviour, check = Behaviour(respond, fail_first, delay), None
     if verify:
-        behaviour, check = _checked(invocation, behaviour, identity)
+        behaviour, check = _with_signature_check(invocation, behaviour, identity)
     directory = invocation.project.data_directory
     with Listening(port, record, directory, behaviour, check) as listening:
         invocation.terminal.note(f"Listening at {listening.url}. Notifications are saved to {listening.file}.")
@@ -74,8 +76,10 @@ def listen(
                 invocation.terminal.print(_shown(delivery))
 
 
-def _checked(invocation: Invocation, behaviour: Behaviour, identity: Path | None) -> tuple[Behaviour, SignatureCheck]:
-
+def _with_signature_check(
+    invocation: Invocation, behaviour: Behaviour, identity: Path | None
+) -> tuple[Behaviour, SignatureCheck]:
+    """Return the behaviour with what `verification:` says of refused notifications, and the check that refuses them."""
     project = invocation.project
     verification = project.desired.verification
     if verification is None:
@@ -100,11 +104,11 @@ def _shown(delivery: Delivery) -> str:
             "body": request.body.decode(errors="replace"),
         }
         return harmless_json(json.dumps(document))
-
     verified = {True: "verified", False: "unverified", None: ""}[request.verified]
     again = f"delivery {delivery.number}" if (delivery.number or 1) > 1 else ""
-    head = (request.at[11:19], str(delivery.status), request.code, request.path, verified, again, delivery.problem)
-    body = request.body.decode(errors="replace").splitlines()[:200]
+    time_of_day = request.at[11:19]
+    head = (time_of_day, str(delivery.status), request.code, request.path, verified, again, delivery.problem)
+    body = request.body.decode(errors="replace").splitlines()[:_LINES_SHOWN]
     return "\n".join([harmless_line("  ".join(filter(None, head))), *(harmless_line(f"    {line}") for line in body)])
 
 
@@ -125,19 +129,18 @@ def detect(
     FILE is a file written by `listen --record`; use - for standard input. Exits with 1 unless exactly one scheme
     matches.
     """
-    if (address is None) == (secret_variable is None):
-        raise click.UsageError("expected --address or --secret-variable")
-    if address is not None:
+    if address is not None and secret_variable is None:
         secrets = secrets_of(invocation.project, address, identity)
-    else:
-        value = invocation.project.sources.get(str(secret_variable))
-        if not value:
+    elif address is None and secret_variable is not None:
+        if not (value := invocation.project.sources.get(secret_variable)):
             raise click.UsageError(f"{secret_variable} is not set")
         secrets = {value.encode()}
+    else:
+        raise click.UsageError("expected --address or --secret-variable")
     invocation.terminal.print(_yaml(detect_signature(read_captured(file), secrets)))
     invocation.terminal.note("Add this at the top level of a file in config/.")
 
 
 def _yaml(scheme: Verification) -> str:
-    fields = {name: getattr(scheme, name) for name in scheme.__struct_fields__ if name != "enforce"}
+    fields = {name: value for name, value in asdict(scheme).items() if name != "enforce"}
     return "\n".join(["verification:", *(f"  {name}: {json.dumps(value)}" for name, value in fields.items())])

@@ -10,7 +10,6 @@ from msgspec import Struct
 from msgspec.json import decode, encode
 from msgspec.structs import replace
 
-from reconciler.cli.invocation import Invocation
 from reconciler.cli.terminal import has_terminal, says_yes
 from reconciler.errors import Message, Refused, step
 from reconciler.operations.statements import append, prepare, refuse_unexpected
@@ -21,16 +20,12 @@ from reconciler.reports.words import counted
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from reconciler.cli.invocation import Invocation
     from reconciler.record.statement_rows import Proposal
     from reconciler.record.statements import Statement
 
-_SHOWN = 20
+_FACTS_SHOWN = 20
 """How many facts the question shows before they are appended; a merge may append thousands."""
-
-_OF_THE_RECORD = ("state recover", "state copy")
-"""The commands whose SOURCE and TO are places, not addresses."""
-_NAMES = ("where", "address", "source", "to")
-"""The parameters that hold an address or a pattern, in addition to `-t`."""
 
 
 class Consent(Struct, frozen=True):
@@ -39,6 +34,11 @@ class Consent(Struct, frozen=True):
     yes: bool = False
     dry_run: bool = False
     expect_digest: str = ""
+
+    @property
+    def is_missing(self) -> bool:
+        """True if none of its options was given."""
+        return not (self.yes or self.dry_run or self.expect_digest)
 
 
 def consent_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -57,19 +57,19 @@ def consent_options(function: Callable[..., None]) -> Callable[..., None]:
     return with_consent
 
 
-def say(invocation: Invocation, statement: Statement, consent: Consent) -> None:
+def append_with_consent(invocation: Invocation, statement: Statement, consent: Consent) -> None:
     """Show what a statement would append, ask for consent, and append it. Raises ReconcilerError."""
     terminal, project = invocation.terminal, invocation.project
     proposal = prepare(project, statement)
     if not is_agreed(invocation, proposal, consent):
         return
-    outcome = append(project, statement, proposal)
+    appended = append(project, statement, proposal)
     terminal.work_is_done()
     following = Todo("To see what is left to do, run", (("reconciler", "plan"),))
     if isinstance(statement, RequestRemoval | CancelRemoval):
         following = Todo("To see the message to the operator, run", (("reconciler", "removal", "list"),))
-    verdict = f"{counted(len(outcome.facts), 'fact')} appended to {project.journal.place}."
-    terminal.show(replace(_document(outcome.messages, verdict), next=Commands((following,))))
+    verdict = f"{counted(len(appended.facts), 'fact')} appended to {project.journal.place}."
+    terminal.show(replace(_document(appended.messages, verdict), next=Commands((following,))))
 
 
 def is_agreed(invocation: Invocation, proposal: Proposal, consent: Consent) -> bool:
@@ -109,50 +109,9 @@ def _without_ids(proposal: Proposal) -> tuple[Message, ...]:
     return decode(text, type=tuple[Message, ...])
 
 
-def _document(messages: Sequence[Message], verdict: str, limit: int | None = _SHOWN) -> Any:
-
+def _document(messages: Sequence[Message], verdict: str, limit: int | None = _FACTS_SHOWN) -> Document:
     facts = [message for message in messages if message.name == "appends"]
     notices = [message for message in messages if message.name != "appends"]
     rows = [Changed("+", fact.where, fact.what, Tone.ADDED) for fact in facts[:limit]]
     more = [Paragraph(f"  and {len(facts) - len(rows)} more: --dry-run shows all")] if len(facts) > len(rows) else []
     return Document("statement", verdict, alerts=(*rows, *more), body=alerts(notices, "Note"))
-
-
-class Parsed(Struct, frozen=True):
-    """A parsed command: its name, its parameters by name, and the words it was parsed from."""
-
-    name: str
-    params: dict[str, Any]
-    words: list[str]
-
-    @property
-    def patterns(self) -> list[str]:
-        """Return the addresses and patterns that the command names."""
-        return [*(str(self.params[name]) for name in _NAMES if self.params.get(name)), *self.params.get("patterns", ())]
-
-    @property
-    def environments(self) -> set[str]:
-        """Return the environments in `patterns`, as written; empty for a command about the whole record."""
-        if self.name in _OF_THE_RECORD:
-            return set()
-        return {pattern.split("/")[1] if "/" in pattern else "" for pattern in self.patterns}
-
-
-def parse(cli: click.Group, words: Sequence[str]) -> Parsed:
-    """Parse a command line without running it.
-
-    Raises ClickException for a usage error or a global option, and click's Exit for --help.
-    """
-    given, invocation, name = list(words), Invocation(), ""
-    context = click.Context(cli, info_name="reconciler", obj=invocation)
-    command: click.Command | None = cli
-    while isinstance(command, click.Group):
-        if not words:
-            raise click.UsageError("expected a command", context)
-        word, command, words = command.resolve_command(context, list(words))
-        name = f"{name} {word}".strip()
-    assert command is not None  # noqa: S101 - a name that is not known was an error
-    params = command.make_context(name, list(words), parent=context).params
-    if invocation.flags:
-        raise click.UsageError(f"global options are not allowed here: {', '.join(invocation.flags)}", context)
-    return Parsed(name, params, given)

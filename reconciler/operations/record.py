@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from reconciler.errors import Message, SelectionError, step
 from reconciler.model.address import is_pattern, matches, suggestion
@@ -15,17 +15,17 @@ from reconciler.record.gates import obstacle_messages
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from reconciler.model.record import Attempt, Loss
+    from reconciler.model.record import Attempt
     from reconciler.operations.project import Project
 
 
-class Event(Struct, frozen=True):
+class Entry(Struct, frozen=True):
     """An entry of the record.
 
     `subjects` are addresses or a target. `merged` is true if the entry came from another history.
     """
 
-    entry: int
+    number: int = field(name="entry")
     at: str
     by: Mapping[str, str]
     kind: str
@@ -35,10 +35,13 @@ class Event(Struct, frozen=True):
 
 
 class Shown(Struct, frozen=True):
-    """The attempts to show: all attempts of one address, or the selected attempts in force or unknown."""
+    """The attempts to show: all attempts of one address (`of_address`), or the selected ones in force or unknown.
+
+    `messages` say why a gate is closed.
+    """
 
     attempts: tuple[Attempt, ...]
-    losses: tuple[Loss, ...]
+    of_address: bool
     messages: tuple[Message, ...] = ()
 
 
@@ -56,23 +59,23 @@ class Verified(Struct, frozen=True):
     messages: tuple[Message, ...]
 
 
-def show(project: Project, where: str = "") -> Shown:
+def find_attempts(project: Project, where: str = "") -> Shown:
     """Return the attempts of the record or of one address or pattern. Raises SelectionError and RecordError."""
     reading = project.journal.read()
     if where:
         _refuse_unmatched(where, reading.record.addresses)
-    is_whole = where in reading.record.addresses
+    of_address = where in reading.record.addresses
     attempts = tuple(
         attempt
         for attempt in sorted(reading.record.attempts.values(), key=lambda attempt: (attempt.address, attempt.since))
-        if _is_selected(where, attempt.address) and (is_whole or attempt.status is not Status.GONE)
+        if _is_selected(where, attempt.address) and (of_address or attempt.status is not Status.GONE)
     )
     messages = obstacle_messages(reading.record, reading.standing, project.journal.expected, project.now())
-    return Shown(attempts, reading.record.open_losses, messages)
+    return Shown(attempts, of_address, messages)
 
 
 def attempts_json(attempts: Iterable[Attempt]) -> list[dict[str, Any]]:
-    """Return the document of `state show --format json`: the attempts that are, or may be, in force."""
+    """Return the document of `state show --format json`."""
     return [
         {
             "address": attempt.address,
@@ -84,15 +87,14 @@ def attempts_json(attempts: Iterable[Attempt]) -> list[dict[str, Any]]:
             "fields": dict(attempt.fields),
         }
         for attempt in attempts
-        if attempt.status is not Status.GONE
     ]
 
 
-def history(project: Project, where: str = "") -> list[Event]:
+def list_entries(project: Project, where: str = "") -> list[Entry]:
     """Return the entries of the record or of one address or pattern, also under former names."""
     reading = project.journal.read()
-    events = [
-        Event(
+    entries = [
+        Entry(
             number,
             line.fact.at,
             line.fact.by,
@@ -104,12 +106,12 @@ def history(project: Project, where: str = "") -> list[Event]:
         for number, line in enumerate(reading.lines, 1)
     ]
     if not where:
-        return events
-    _refuse_unmatched(where, sorted({name for event in events for name in event.subjects}))
-    return [event for event in events if any(_is_selected(where, name) for name in event.subjects)]
+        return entries
+    _refuse_unmatched(where, sorted({name for entry in entries for name in entry.subjects}))
+    return [entry for entry in entries if any(_is_selected(where, name) for name in entry.subjects)]
 
 
-def verify(project: Project) -> Verified:
+def verify_record(project: Project) -> Verified:
     """Check the chain and return the record. Raises RecordDamaged, which names the line, and RecordMissing."""
     reading = project.journal.read()
     messages = obstacle_messages(reading.record, reading.standing, project.journal.expected, project.now())

@@ -1,34 +1,24 @@
-"""What the commands do: `listen`, the sandbox's, and detecting how notifications are signed."""
+"""`listen`, and `signature detect`."""
 
 from __future__ import annotations
 
-import json
 import time
 from typing import TYPE_CHECKING
 
 import pytest
 from support.memory_project import MemoryProject, desired_of, unknown
 from support.notified import notification, post
-from support.sandbox_client import STAGING, create
+from support.sandbox_client import STAGING
 
-from reconciler.errors import CallFailed, Message, Refused, SettingsError
-from reconciler.http_messages import Request, Response
-from reconciler.http_server import Server
+from reconciler.errors import Message, Refused, SettingsError
+from reconciler.http_messages import Request
 from reconciler.model.desired import Verification
 from reconciler.model.record import Status
 from reconciler.notifications.captured import Captured, read_captured
 from reconciler.notifications.signatures import sign
-from reconciler.operations import receiving
+from reconciler.operations import listening as operation
+from reconciler.operations.listening import Listening, SignatureCheck, detect_signature
 from reconciler.operations.observing import observed
-from reconciler.operations.receiving import (
-    Listening,
-    SignatureCheck,
-    delete_subscription,
-    detect_signature,
-    list_subscriptions,
-    sandbox_served,
-    trigger,
-)
 from reconciler.receiver.receiver import Behaviour
 from reconciler.record.statements import Begin
 
@@ -41,7 +31,7 @@ TEMPLATE = "https://hooks.partner.example/offers/{attempt}"
 TARGET = "/offers/" + "0" * 32
 
 
-def name_of(problem: pytest.ExceptionInfo[SettingsError | CallFailed | Refused]) -> str:
+def name_of(problem: pytest.ExceptionInfo[SettingsError | Refused]) -> str:
     """Return the name of the first message."""
     return problem.value.messages[0].name
 
@@ -72,12 +62,12 @@ class TestSignatureCheck:
         check = SignatureCheck(SCHEME, lambda: known.pop(0))
         request = Request("POST", TARGET, signed(b"{}"), b"{}")
         assert check(request) is not None
-        monkeypatch.setattr(receiving, "_REREAD_SECONDS", 0.0)
+        monkeypatch.setattr(operation, "_REREAD_SECONDS", 0.0)
         assert check(request) is None
 
     def test_record_that_cannot_be_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """What was known goes on to count, and there is a warning."""
-        monkeypatch.setattr(receiving, "_REREAD_SECONDS", 0.0)
+        monkeypatch.setattr(operation, "_REREAD_SECONDS", 0.0)
         warnings: list[Message] = []
         answers: list[Callable[[], dict[str, list[bytes]]]] = [dict]
 
@@ -124,8 +114,8 @@ class TestListening:
 
     def test_nobody_takes_the_deliveries(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """They are dropped, and counted, rather than have the sender wait."""
-        monkeypatch.setattr(receiving, "_QUEUE_LIMIT", 1)
-        monkeypatch.setattr(receiving, "_PATIENCE", 0.01)
+        monkeypatch.setattr(operation, "_QUEUE_LIMIT", 1)
+        monkeypatch.setattr(operation, "_PATIENCE", 0.01)
         with Listening(0, tmp_path / "n", tmp_path) as listening:
             assert {200} == {post(listening.url, notification()).status for _ in range(3)}
         assert (2, 1) == (listening.dropped, len(listening.rest()))
@@ -170,73 +160,3 @@ class TestDetect:
             detect_signature([twice], [b"s3cret"])
         assert "several-schemes" == name_of(caught)
         assert SCHEME == detect_signature([twice, self.capture(b"[]", b"s3cret")], [b"s3cret"])
-
-
-class TestSandbox:
-    """`sandbox serve`, `trigger`, `list` and `delete`."""
-
-    def test_whole_loop(self, tmp_path: Path) -> None:
-        """A subscription is created, triggered, listed and deleted; a receiver keeps the notification."""
-        with (
-            Listening(0, tmp_path / "n", tmp_path) as listening,
-            sandbox_served(0, [STAGING], None, tmp_path / ".env", 0.1) as sandbox,
-        ):
-            wanted = {"eventCodes": ["ONB10011"], "webhookUrl": f"{listening.url}/offers"}
-            created = create(sandbox, body=wanted).document
-            assert 2 == trigger(sandbox.url, "ONB10011", b'{"Amount": 1.50}', 2, STAGING)
-            assert sandbox.wait_idle(10)
-            assert {"Amount": "1.50"} == json.loads(next(listening.deliveries()).request.body)["EventProperties"]
-            (shown,) = list_subscriptions(sandbox.url)
-            assert wanted | {"target": STAGING} == {key: shown[key] for key in ("target", *wanted)}
-            delete_subscription(sandbox.url, created["subscriptionId"])
-            assert [] == list_subscriptions(sandbox.url)
-            with pytest.raises(CallFailed) as caught:
-                delete_subscription(sandbox.url, created["subscriptionId"])
-            assert "sandbox-rejected" == name_of(caught)
-            variables = dict(line.split("=", 1) for line in (tmp_path / ".env").read_text().splitlines())
-        assert dict(sandbox.variables()) == variables
-        assert 0o600 == (tmp_path / ".env").stat().st_mode & 0o777
-
-    def test_env_file_is_written_again(self, tmp_path: Path) -> None:
-        """One of a sandbox is replaced; any other is left as it is."""
-        for _ in range(2):
-            with sandbox_served(0, [STAGING], None, tmp_path / ".env"):
-                pass
-        (tmp_path / ".env").write_text("RECONCILER_CLIENT_SECRET=x\n")
-        with pytest.raises(SettingsError) as caught, sandbox_served(0, [STAGING], None, tmp_path / ".env"):
-            pass
-        assert "env-file-unusable" == name_of(caught)
-
-    @pytest.mark.parametrize(
-        ("fault", "interval", "message"),
-        [("500=often", 15.0, "bad-probability"), ("nonsense", 15.0, "unknown-fault"), ("500", -1.0, "bad-interval")],
-    )
-    def test_bad_options(self, fault: str, interval: float, message: str) -> None:
-        """Probabilities are numbers, faults have names, intervals are not negative."""
-        with pytest.raises(SettingsError) as caught, sandbox_served(0, [STAGING], None, None, interval, [fault]):
-            pass
-        assert message == name_of(caught)
-
-    @pytest.mark.parametrize("url", ["", "https://127.0.0.1:1", "http://a.example:1", "http://127.0.0.1:0", "http://["])
-    def test_no_sandbox_url(self, url: str) -> None:
-        """Only plain http on loopback can be a sandbox."""
-        with pytest.raises(SettingsError) as caught:
-            list_subscriptions(url)
-        assert "no-sandbox-url" == name_of(caught)
-
-    @pytest.mark.parametrize("answer", [b"", b"[]", b"{", b"[" * 100_000])
-    def test_server_that_is_no_sandbox(self, answer: bytes) -> None:
-        """What answers something else is named as such; so is nothing."""
-        with Server(0, lambda _: Response(404, answer)) as server, pytest.raises(CallFailed) as caught:
-            trigger(server.url, "ONB10011", None, 1, None)
-        assert "no-sandbox" == name_of(caught)
-        with pytest.raises(CallFailed) as caught:
-            list_subscriptions(server.url)
-        assert "no-sandbox" == name_of(caught)
-
-    @pytest.mark.parametrize("properties", [b"", b"[]", b"{", b"\xff"])
-    def test_bad_properties(self, properties: bytes) -> None:
-        """They must be a JSON object."""
-        with pytest.raises(SettingsError) as caught:
-            trigger("http://127.0.0.1:1", "ONB10011", properties, 1, None)
-        assert "bad-properties" == name_of(caught)
