@@ -30,7 +30,10 @@ IN_FLIGHT_AFTER_LOSS = 60 + 300 + 15
 
 
 class Note(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A machine's memory of a record: its id, its services, its place, its number of entries, its head."""
+    """A machine's memory of a record: its id, its services, its place, its number of entries, its head.
+
+    `second` is true for a head in the second place that the record lacked; its number of entries is then 0.
+    """
 
     record: str
     services: tuple[str, ...]
@@ -38,6 +41,7 @@ class Note(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     entries: int
     head: str
     closed: bool = False
+    second: bool = False
 
 
 class Obstacle(StrEnum):

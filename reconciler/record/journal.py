@@ -96,15 +96,16 @@ class Journal:
         """Append facts to the record and return a reading that includes them.
 
         Raises RecordClosed, HeadMoved and StoreUnavailable. The store's second place is updated only if the first gate
-        is open.
+        is open, before the append or with these facts.
         """
         refuse_closed(reading.record, self.place, self.named_by)
         notes = self.notes.read_all()
         data, new = chain.link(reading.record.head, len(reading.lines), facts)
-        second = new[-1].hash if reading.standing.first_gate_open else None
-        self.store.append(reading.record.head, data, summary, second=second)
         lines = reading.lines + new
-        after = self._judged(fold(lines), lines, second, notes)
+        after = self._judged(fold(lines), lines, reading.second, notes)
+        second = new[-1].hash if reading.standing.first_gate_open or after.standing.first_gate_open else None
+        self.store.append(reading.record.head, data, summary, second=second)
+        after = self._judged(after.record, lines, second or reading.second, notes)
         self._note(after, notes)
         return after
 
@@ -163,13 +164,20 @@ class Journal:
     def _note(self, reading: Reading, notes: Sequence[Note]) -> None:
         """Note the head that was read, if the record contains all remembered heads and has the expected id.
 
+        If the record lacks the head in the second place, that head is noted: the second place may be set back too.
         Nothing is written if `notes`, which were read before the record, already have the same note.
         """
-        record, obstacles = reading.record, reading.standing.obstacles
-        if {Obstacle.HEADS_MISSING, Obstacle.OTHER_RECORD, Obstacle.NOT_FROM_HERE}.isdisjoint(obstacles):
+        record, obstacles, second = reading.record, reading.standing.obstacles, reading.second
+        if not {Obstacle.OTHER_RECORD, Obstacle.NOT_FROM_HERE}.isdisjoint(obstacles):
+            return
+        if Obstacle.HEADS_MISSING not in obstacles:
             note = self._note_of(record, record.entries, record.head)
-            if note not in notes:
-                self.notes.write(note, lambda former: record.contains(former.head))
+        elif second and not record.contains(second):
+            note = replace(self._note_of(record, 0, second), second=True)
+        else:
+            return
+        if note not in notes:
+            self.notes.write(note, lambda former: record.contains(former.head))
 
     def _note_of(self, record: Record, entries: int, head: str) -> Note:
         services = tuple(sorted(self._services | record.bound_services))

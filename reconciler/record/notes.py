@@ -54,7 +54,7 @@ class Notes:
         Another process may have noted a later head meanwhile. Raises StoreUnavailable if the note cannot be written;
         the caller must not rely on the head then.
         """
-        file = self._file(note.record, note.place)
+        file = self._file(note)
         try:
             private_directory(self._directory)
             with locked_file(self._directory / "lock", _PATIENCE):
@@ -67,12 +67,13 @@ class Notes:
     def drop(self, note: Note) -> None:
         """Delete a note that a newer note at the same place covers. Raises StoreUnavailable."""
         try:
-            self._file(note.record, note.place).unlink(missing_ok=True)
+            self._file(note).unlink(missing_ok=True)
         except OSError as problem:
             raise self._unwritable(problem) from None
 
-    def _file(self, record: str, place: str) -> Path:
-        return self._directory / f"{sha256(f'{record} {place}'.encode()).hexdigest()[:32]}.json"
+    def _file(self, note: Note) -> Path:
+        identity = f"{note.record} {note.place}{' second' if note.second else ''}"
+        return self._directory / f"{sha256(identity.encode()).hexdigest()[:32]}.json"
 
     def _unwritable(self, problem: OSError | SettingsError) -> StoreUnavailable:
         text = problem.strerror if isinstance(problem, OSError) else problem.messages[0].what

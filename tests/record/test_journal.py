@@ -9,6 +9,7 @@ from support.memory_record import AT, RECORD, MemoryNotes, MemoryStore, journal_
 from support.records import linked
 
 from reconciler.errors import RecordMissing
+from reconciler.record.chain import last_head, missing, parse
 from reconciler.record.facts import Closed, LossOpened
 from reconciler.record.gates import Note, Obstacle
 from reconciler.record.journal import Journal
@@ -80,10 +81,10 @@ def test_a_missing_record_is_looked_for_where_this_machine_knows_it() -> None:
     notes.write(Note("f" * 32, ("service",), "git:records", 9, "e" * 64))
     journal = Journal(MemoryStore(), notes, frozenset({"service"}))
 
-    with pytest.raises(RecordMissing) as missing:
+    with pytest.raises(RecordMissing) as refusal:
         journal.read()
 
-    [message] = missing.value.messages
+    [message] = refusal.value.messages
     assert ["git:records" in step.text for step in message.steps] == [True, False]
 
 
@@ -94,10 +95,10 @@ def test_a_place_that_is_known_to_be_closed_is_not_suggested() -> None:
     Journal(closed, notes, frozenset({"service"})).read()
     notes.write(Note(RECORD, ("service",), "git:records", 9, "e" * 64))
 
-    with pytest.raises(RecordMissing) as missing:
+    with pytest.raises(RecordMissing) as refusal:
         Journal(MemoryStore(), notes, frozenset({"service"})).read()
 
-    [message] = missing.value.messages
+    [message] = refusal.value.messages
     named = [[place in step.text for place in ("memory:closed", "git:records")] for step in message.steps]
     assert named == [[False, True], [False, False]]
 
@@ -108,10 +109,10 @@ def test_only_the_record_that_config_names_is_looked_for_elsewhere() -> None:
     for record, place in ((RECORD, "git:records"), ("f" * 32, "git:others")):
         notes.write(Note(record, ("service",), place, 9, "e" * 64))
 
-    with pytest.raises(RecordMissing) as missing:
+    with pytest.raises(RecordMissing) as refusal:
         Journal(MemoryStore(), notes, frozenset({"service"}), RECORD).read()
 
-    [message] = missing.value.messages
+    [message] = refusal.value.messages
     assert [True, False] == [
         any(place in step.text for step in message.steps) for place in ("git:records", "git:others")
     ]
@@ -122,10 +123,10 @@ def test_a_record_whose_second_place_is_left_is_lost_and_not_one_to_begin() -> N
     store = MemoryStore(record_of(), second=True)
     store.data = None
 
-    with pytest.raises(RecordMissing) as missing:
+    with pytest.raises(RecordMissing) as refusal:
         Journal(store, MemoryNotes(), frozenset()).read()
 
-    assert "record-lost" in [message.name for message in missing.value.messages]
+    assert "record-lost" in [message.name for message in refusal.value.messages]
 
 
 def test_a_note_names_the_services_in_one_order() -> None:
@@ -153,3 +154,43 @@ def test_lines_of_a_run_move_what_remembers_the_head_only_behind_an_open_gate(is
     assert journal.read().record.head == last
     assert store.second == (last if is_open else first)
     assert is_open is (kept != notes.kept)
+
+
+def set_back(store: MemoryStore, *, second: bool) -> bytes:
+    """Take the last line away, in the second place too if asked, and return what was there."""
+    whole = store.data or b""
+    store.data = whole[: whole.rstrip().rfind(b"\n") + 1]
+    if second:
+        store.second = last_head(store.data)
+    return whole
+
+
+def test_a_head_that_only_the_second_place_has_is_remembered() -> None:
+    """Somebody may set the second place back to the record next: the machine that saw it still refuses."""
+    store, notes = MemoryStore(record_of(), second=True), MemoryNotes()
+    set_back(store, second=False)
+    journal = journal_of(store, notes)
+    assert not journal.read().standing.first_gate_open
+
+    store.second = last_head(store.data or b"")
+
+    assert journal.read().standing.obstacles[:1] == (Obstacle.HEADS_MISSING,)
+    assert journal.look() == journal.look()
+    store.data = record_of()
+    assert journal.read().standing.first_gate_open
+
+
+def test_facts_that_were_missing_move_the_second_place() -> None:
+    """Once they are recovered, the record may not be set back behind them unnoticed."""
+    store, notes = MemoryStore(record_of(), second=True), MemoryNotes()
+    journal = journal_of(store, notes)
+    journal.read()
+    whole = set_back(store, second=True)
+    reading = journal.read()
+    assert not reading.standing.first_gate_open
+
+    facts = missing(reading.record.contained, parse(whole, ""), AT, {})
+    after = journal.append(reading, facts, "recovers")
+
+    assert after.standing.first_gate_open
+    assert store.second == last_head(store.data or b"") == after.record.head

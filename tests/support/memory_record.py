@@ -99,7 +99,7 @@ class MemoryNotes(Notes):
     """The notes of a machine, in memory. `problem` is raised where one is written, if it is set."""
 
     def __init__(self) -> None:
-        self.kept: dict[tuple[str, str], Note] = {}
+        self.kept: dict[tuple[str, str, bool], Note] = {}
         self.problem: Exception | None = None
 
     def read_all(self) -> list[Note]:
@@ -108,12 +108,13 @@ class MemoryNotes(Notes):
     def write(self, note: Note, replaces: Callable[[Note], bool] = lambda _: True) -> None:
         if self.problem is not None:
             raise self.problem
-        former = self.kept.get((note.record, note.place))
+        key = (note.record, note.place, note.second)
+        former = self.kept.get(key)
         if former is None or replaces(former):
-            self.kept[note.record, note.place] = note
+            self.kept[key] = note
 
     def drop(self, note: Note) -> None:
-        self.kept.pop((note.record, note.place), None)
+        self.kept.pop((note.record, note.place, note.second), None)
 
 
 def record_of(*facts: AnyFact, complete: bool = True) -> bytes:

@@ -54,8 +54,10 @@ def ignore_losses(patch: pytest.MonkeyPatch) -> None:
 
 def ignore_the_second_place(patch: pytest.MonkeyPatch) -> None:
     """The second branch is not looked at."""
-    stand = gates.stand
-    patch.setattr(journal, "stand", lambda *args, **options: stand(*args, **{**options, "second": None}))
+    judged = journal.Journal._judged
+    patch.setattr(
+        journal.Journal, "_judged", lambda self, record, lines, _, *rest: judged(self, record, lines, None, *rest)
+    )
 
 
 def create_at_other_services(patch: pytest.MonkeyPatch) -> None:
