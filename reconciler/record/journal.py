@@ -41,10 +41,10 @@ class Reading(Struct, frozen=True):
 
 
 class Journal:
-    """A place with the record in it.
+    """The record at one place, with this machine's notes about it.
 
-    `services` are the keys of the services that `config/` declares: notes about any record of them concern this one.
-    `expected` is the id that `record:` names, "" to skip that check. `named_by` is as in `Standing`.
+    `services` are the keys of the services that `config/` declares; notes about any record of these services are used.
+    `expected` is the id that `record:` names, or "" to skip this check. `named_by` is as in `Standing`.
     `begins_here` is true if a person may begin a record here; it is false in CI, where nobody can know what exists.
     """
 
@@ -125,10 +125,10 @@ class Journal:
         return self._judged(record, lines, record.head, self.notes.read_all())
 
     def extend(self, reading: Reading, head: str, seq: int, new: tuple[bytes, tuple[Line, ...]], summary: str) -> None:
-        """Append lines that an apply has linked itself (`chain.link`), after the lines of `reading` and its own.
+        """Append lines that an apply has linked with `chain.link`. They follow `reading` and its earlier lines.
 
-        Once this returns, the place holds the lines, and its second place and this machine's note name the last one, so
-        their calls may be sent. Raises RecordClosed and HeadMoved. Raises StoreUnavailable if the append fails or the
+        Once this returns, the lines are in the record, and the second place and this machine's note name the last line,
+        so the calls may be sent. Raises RecordClosed and HeadMoved. Raises StoreUnavailable if the append fails or the
         head cannot be noted.
         """
         refuse_closed(reading.record, self.place, self.named_by)
@@ -163,7 +163,7 @@ class Journal:
     def _note(self, reading: Reading, notes: Sequence[Note]) -> None:
         """Note the head that was read, if the record contains all remembered heads and has the expected id.
 
-        Nothing is written if `notes`, which were read before the record, already have the same note.
+        Nothing is written if `notes`, which were read before the record, already contain it.
         """
         record, obstacles = reading.record, reading.standing.obstacles
         if {Obstacle.HEADS_MISSING, Obstacle.OTHER_RECORD, Obstacle.NOT_FROM_HERE}.isdisjoint(obstacles):

@@ -66,7 +66,7 @@ class Store(Protocol):
         ...
 
     def check_writable(self) -> None:
-        """Check as far as possible, without an append, that an append would succeed. Raises RecordError."""
+        """Check as far as possible, without an append, that an append would succeed. Raises RecordError if not."""
         ...
 
 
@@ -84,5 +84,5 @@ def require_head(data: bytes | None, head: str | None, place: str) -> None:
 
 
 def head_moved(place: str, what: str = "another run appended to the record") -> HeadMoved:
-    """Return the error for an append that came too late."""
+    """Return the error for an append to a record whose head has moved."""
     return HeadMoved(Message("head-moved", f"conflict: {what}", place))
