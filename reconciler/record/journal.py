@@ -125,7 +125,9 @@ class Journal:
         return self._judged(record, lines, record.head, self.notes.read_all())
 
     def extend(self, reading: Reading, head: str, seq: int, new: tuple[bytes, tuple[Line, ...]], summary: str) -> None:
-        """Append lines that an apply has linked with `chain.link`. They follow `reading` and its earlier lines.
+        """Append lines that an apply has already linked with `chain.link`.
+
+        The lines follow the lines of `reading` and the lines that the apply has appended since.
 
         Once this returns, the lines are in the record, and the second place and this machine's note name the last line,
         so the calls may be sent. Raises RecordClosed and HeadMoved. Raises StoreUnavailable if the append fails or the
