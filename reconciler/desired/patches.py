@@ -1,4 +1,4 @@
-"""Reads patches: the fields that one pattern sets for one subscription, and that override more general patterns."""
+"""Reads patches: the fields that a pattern sets for a subscription, overriding those of more general patterns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PIECE = rf"\{{\{{|\}}\}}|\{{({VARIABLE})\}}"
 
 
 class Given(Struct, Generic[_Value], frozen=True, gc=False):
-    """The value of a field and its node; `sound` is false if it has a mistake.
+    """The value of a field and its node. `sound` is false if the value has a mistake.
 
     `eventCodes` are sorted, without invalid ones; variables in `webhookUrl` are not yet substituted.
     """
@@ -33,7 +33,7 @@ class Given(Struct, Generic[_Value], frozen=True, gc=False):
 
 
 class Patch(Struct, frozen=True, gc=False):
-    """The fields that one pattern sets for one subscription; `wanted` is false if it is `null`."""
+    """The fields that one pattern sets for one subscription. `wanted` is false if the pattern has `null` instead."""
 
     key: Member
     wanted: bool = True
@@ -41,7 +41,7 @@ class Patch(Struct, frozen=True, gc=False):
     url: Given[str] | None = None
 
     def over(self, general: Patch) -> Patch:
-        """Return this patch, completed from a more general one; this patch alone if either is `null`."""
+        """Return this patch, completed with the fields of a more general patch unless one of the two is `null`."""
         if not self.wanted or not general.wanted:
             return self
         return Patch(self.key, codes=self.codes or general.codes, url=self.url or general.url)
