@@ -246,7 +246,7 @@ class Record(Struct, frozen=True, dict=True):
         return self._by_service.get(service, {})
 
     def received_by(self, attempt: Attempt) -> dict[str, tuple[str, str]]:
-        """Return the first and last times at which codes arrived at an attempt's URL since its create, by code.
+        """Return, by code, the first and the last time since an attempt's create at which the code arrived at its URL.
 
         A code that another attempt in force delivers to the same URL is omitted, unless this attempt is in force or
         has a URL of its own.

@@ -37,7 +37,7 @@ class Routes:
     def moving(self, address: Address, request: Request) -> list[Attempt]:
         """Return the attempts of other addresses that deliver, or may deliver, codes of a request.
 
-        Attempts whose own address desires these codes are omitted.
+        Attempts whose own address desires the code are omitted.
         """
         service = self.services[address.target]
         holders = (
