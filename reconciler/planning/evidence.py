@@ -47,7 +47,8 @@ class Observed(Struct, frozen=True, order=True):
 class Matches(Struct, frozen=True):
     """The evidence in notifications.
 
-    `observed` are those that match one recorded URL and are not recorded yet; `unexplained` match none or several.
+    `observed` are notifications that match one recorded URL and are not recorded yet. `unexplained` are notifications
+    that match no recorded URL, or several.
     """
 
     observed: tuple[Observed, ...]

@@ -182,7 +182,7 @@ def _selected(desired: Desired, record: Record, selection: Selection, *, allow_e
 def _differing(desired: Desired, record: Record) -> tuple[dict[Address, Sequence[Attempt]], list[Attempt]]:
     """Return the addresses that differ from what is desired, with their attempts, and the undeclared attempts.
 
-    The undeclared attempts are those in force or unresolved on targets that `config/` does not declare.
+    The undeclared attempts are in force or unresolved, on targets that `config/` does not declare.
     """
     at_address = record.at_address
     differing: dict[Address, Sequence[Attempt]] = {}

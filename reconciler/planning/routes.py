@@ -1,4 +1,4 @@
-"""The routes of a service: those in force, those possibly in force, and those desired."""
+"""The routes of a service that are in force, possibly in force, or desired."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Routes:
         )
 
     def rival(self, address: Address, request: Request) -> Subscription | None:
-        """Return a desired subscription of another address that conflicts with codes of this request, if any.
+        """Return a desired subscription of another address that conflicts with codes of this request, or None.
 
         Within one `base_url`, `config/` is already checked when it is read; this check is for services that the record
         declares to be the same. A subscription in force is preferred, then the first in order.

@@ -129,7 +129,7 @@ def _is_replaced(attempt: Attempt, desired: Desired, record: Record) -> bool:
 def _doubtful(attempts: Iterable[Attempt], record: Record, since: str) -> Iterator[Attempt]:
     """Yield the attempts with a removal request that was cancelled at or after `since`.
 
-    Attempts with such a code that was received after the cancellation are omitted. The field `cancelled` of each
+    An attempt is omitted if a code of these requests was received after its cancellation. The field `cancelled` of each
     attempt has only the codes of these requests.
     """
     for attempt in attempts:

@@ -95,7 +95,7 @@ def changes_of(case: Case) -> list[Change]:
 
 
 def _may_retry(case: Case, attempt: Attempt) -> bool:
-    """True if an unknown create may be retried once it is settled; under `replace: wait`, only at the desired URL."""
+    """True if an unknown create may be retried. Under `replace: wait`, this is possible only at the desired URL."""
     return (
         case.target.unknown is Unknown.RETRY
         and attempt.own_url

@@ -1,7 +1,7 @@
 """The rows for statements about attempts: outcomes, removals, names and secrets.
 
 A statement without attempts applies to every attempt for which it is currently possible. A statement that names
-attempts applies only to those, so its command can safely be pasted twice, late, or by two people.
+attempts applies only to them, so its command can safely be pasted twice, late, or by two people.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ def _without_secret(attempt: Attempt) -> Message:
 
 
 def unresolved(attempt: Attempt, now: float) -> Message:
-    """Return the message that an attempt must be resolved first, with steps that name the earliest time."""
+    """Return the message that an attempt must be resolved first, with steps that name the earliest time for it."""
     what = f"attempt {attempt.id}: outcome unknown"
     return Message("outcome-unknown", what, attempt.address, settling(attempt, now))
 
 
 def resolve(statement: Resolve, context: StatementContext, record: Record) -> Draft:
-    """Return the facts that settle unknown outcomes."""
+    """Return the facts that resolve unknown outcomes."""
     attempts = selected(record, statement.where, statement.attempts)
     if not statement.attempts:
         open_attempts = [attempt for attempt in attempts if attempt.unresolved]

@@ -64,7 +64,7 @@ def describe(fact: AnyFact) -> str:  # noqa: C901, PLR0911, PLR0912 - one case f
 
 
 def subjects(fact: AnyFact, record: Record) -> tuple[str, ...]:
-    """Return the subjects of a fact: addresses (current and former), a target, or nothing if it concerns the record."""
+    """Return the addresses (current and former) or the target that a fact is about; empty for the whole record."""
     match fact:
         case facts.Rebound():
             return (fact.target,)

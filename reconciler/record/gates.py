@@ -174,8 +174,8 @@ LOST_FOR_GOOD = Step("if it is lost for good, run", ("reconciler", "state", "acc
 def obstacle_messages(record: Record, standing: Standing, expected: str = "", now: float = 0.0) -> tuple[Message, ...]:
     """Return a message for each obstacle of a record; `expected` is the id that `record:` in `config/` names.
 
-    While the first gate is closed, the messages name only statements that can open it: all others would be refused.
-    If the record continues elsewhere, no other obstacle is reported except a different record id.
+    While the first gate is closed, the messages name only statements that can open it, because all others would be
+    refused. If the record continues elsewhere, no other obstacle is reported except a different record id.
     """
     closed = Obstacle.CLOSED in standing.obstacles
     said = (Obstacle.OTHER_RECORD, Obstacle.CLOSED) if closed else tuple(Obstacle)

@@ -43,7 +43,7 @@ class _Candidate(Struct, frozen=True):
 
 
 def import_(statement: Import, context: StatementContext, record: Record) -> Draft:
-    """Return facts for the subscriptions not yet recorded, and messages about those that cannot be imported.
+    """Return facts for the subscriptions not yet recorded, and messages about subscriptions that cannot be imported.
 
     Raises Refused if none can be imported. An import with an id concerns only that attempt, which must be new.
     """
@@ -187,7 +187,10 @@ def _codes_to_record(
 
 
 def _gone_at(candidate: _Candidate, record: Record) -> Attempt | None:
-    """Return the attempt that has this URL as its own and is recorded as gone; None if the statement names an id."""
+    """Return the attempt that is recorded as gone and alone has the URL of the candidate.
+
+    Returns None if there is no such attempt, or if the statement names an id.
+    """
     if candidate.attempt:
         return None
     url = normal_url(candidate.url)

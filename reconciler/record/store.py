@@ -35,7 +35,7 @@ class Store(Protocol):
     """The name of the place in notes and messages, without credentials. `--state` accepts it from any directory."""
 
     path: Path | None
-    """The absolute path of the file, if the record is a file on this machine; None for every other store."""
+    """The absolute path of the record if it is a file on this machine, otherwise None."""
 
     def read(self) -> Stored:
         """Return the current, durable contents, never cached ones. Raises StoreUnavailable."""
