@@ -55,7 +55,7 @@ class ChangeDraft(Struct, frozen=True):
 
 
 class Batch(Struct, frozen=True):
-    """An append: the first `pending` pending facts and some drafts. `number` is the record's line count afterwards."""
+    """An append of the first `pending` pending facts and some drafts. The record then has `number` lines."""
 
     effect: Append
     pending: int
@@ -104,7 +104,7 @@ class AppendQueue:
 
     @property
     def busy(self) -> bool:
-        """True if facts remain to be appended, other than those whose append has failed for good."""
+        """True if facts remain to be appended. Facts whose append has failed for good do not count."""
         return not self.abandoned and (self._batch is not None or self._has_new_pending)
 
     @property
@@ -126,7 +126,7 @@ class AppendQueue:
         return min((at for at in (self._retry_at, self.give_up_at) if at is not None), default=None)
 
     def waits_for_batch(self, now: Instant) -> bool:
-        """True if pending facts may still wait for others; they wait no longer than the last append took."""
+        """True if pending facts may still wait for other facts. They wait no longer than the last append took."""
         return self.idle and self._has_new_pending and now.steady < self._batch_due
 
     def add(self, facts: Iterable[ApplyFact], now: Instant) -> None:

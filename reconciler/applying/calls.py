@@ -124,7 +124,7 @@ class Breaker(Struct, frozen=True):
     alone: bool = True
 
     def after(self, answer: Answer) -> Breaker:
-        """Return the breaker after another answer; a call that was not sent says nothing about the service."""
+        """Return the breaker with another answer counted. A call that was not sent says nothing about the service."""
         if answer.outcome is Outcome.NOT_SENT:
             return Breaker(self.unknowns, self.busy, alone=self.unknowns > 0)
         unknowns = self.unknowns + 1 if answer.outcome is Outcome.UNKNOWN else 0

@@ -227,7 +227,7 @@ class _Workers:
         self._size = 0
 
     def start(self, size: int) -> None:
-        """Start this many threads. Raises RuntimeError if the system cannot start one."""
+        """Start `size` threads. Raises RuntimeError if the system cannot start one."""
         for _ in range(size):
             threading.Thread(target=self._work, daemon=True).start()
             self._size += 1
@@ -293,7 +293,7 @@ class Caller(Protocol):
 class Ports(Struct, frozen=True):
     """The functions through which a run accesses the outside world.
 
-    - `read`, `extend` and `catch_up` are those of `Journal`.
+    - `read`, `extend` and `catch_up` are methods of `Journal`.
     - `replan` makes a plan for the approved selection from a reading; it does no I/O and raises ReconcilerError.
     - `callers` make the calls of each target with creates.
     - `save` writes facts that could not be appended, and the reason, to a recovery file, and returns a message that

@@ -1,7 +1,8 @@
 """The write-ahead protocol of a run, as a state machine without I/O.
 
 It takes events and returns effects (see `events`). Each event comes with its time; randomness, planning and the record
-are passed in. So a simulation can run the same code in one thread that production runs with threads and a network.
+are passed in. A simulation can therefore run, in one thread, the same code that production runs with threads and
+a network.
 
 Its invariants:
 

@@ -16,8 +16,8 @@ class WorkQueue:
     """The waiting changes and the results.
 
     `sends` are the changes that need a call, by target; `local` are the changes that only append facts, by address.
-    `results` are by address and action. `requested` are the attempts whose removal this run has requested,
-    and `restored` are the attempts that it has restored.
+    `results` are by address and action. `requested` are the attempts whose removal this run has requested, and
+    `restored` are the attempts that it has restored.
     """
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ class WorkQueue:
     def _take_ready(self, address: Address) -> list[Change]:
         """Remove and return the local changes of an address that can be made now.
 
-        A REMOVE waits until its codes are created elsewhere, and is skipped if that fails.
+        A REMOVE waits until its codes are created elsewhere, and is skipped if a create fails.
         """
         ready, waiting = [], []
         for change in self.local.pop(address):

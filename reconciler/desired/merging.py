@@ -215,9 +215,9 @@ _Conflict = tuple[Subscription, Subscription, list[str]]
 def refuse_overlaps(
     subscriptions: Iterable[Subscription], declared: Mapping[TargetName, Declared], mistakes: Mistakes
 ) -> None:
-    """Report each pair of subscriptions of one service that must not share a code but do, at the later place.
+    """Report each pair of subscriptions of one service that share a code but must not, at the later subscription.
 
-    A variable that overrides `base_url` may have merged two services into one, so the message names such a variable.
+    A variable that overrides `base_url` may have merged two services into one, so the message names this variable.
     """
     targets = {name: each.target for name, each in declared.items() if each.target is not None}
     services = {name: target.service for name, target in targets.items()}

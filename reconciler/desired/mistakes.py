@@ -143,5 +143,5 @@ def listed(names: Iterable[str]) -> str:
 
 
 def question(meant: str | None) -> str:
-    """Return the question "did you mean …?"; empty for None."""
+    """Return the question "did you mean …?", or "" if `meant` is None."""
     return "" if meant is None else f" (did you mean {meant!r}?)"

@@ -1,4 +1,4 @@
-"""Parses YAML text into a tree of nodes with positions; everything but mappings, lists and text is a mistake.
+"""Parses YAML text into a tree of nodes with positions. Anything other than mappings, lists and text is a mistake.
 
 `yaml.load` is not used: it keeps the last of two equal keys, reads `no` as False and `0123` as 83, and expands aliases
 until memory is full.

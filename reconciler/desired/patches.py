@@ -1,4 +1,4 @@
-"""Reads patches: the fields that a pattern sets for a subscription, overriding those of more general patterns."""
+"""Reads patches: the fields that a pattern sets for a subscription, which override more general patterns."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _template(node: Node, mistakes: Mistakes) -> Given[str]:
 
 
 def attempts(template: str) -> int:
-    """Return how often a template contains the variable `{attempt}`; text between doubled braces does not count."""
+    """Return the number of variables `{attempt}` in a template. Text between doubled braces does not count."""
     if "{{" not in template:
         return template.count(ATTEMPT)
     return sum(piece[1] == "attempt" for piece in re.finditer(_PIECE, template))

@@ -76,7 +76,7 @@ def base_fault(url: str) -> Fault | None:
 
 @lru_cache(maxsize=4096)
 def _host_fault(scheme: str, host: str) -> Fault | None:
-    """Return the fault of a host in lower case, alone or in combination with the scheme, or None if there is none."""
+    """Return the fault of a lower-case host, or of its combination with the scheme, or None if there is none."""
     labels = host.split(".")
     try:
         if host.startswith("["):

@@ -155,7 +155,8 @@ class Parity(Struct, frozen=True):
     """The comparison of two targets.
 
     `ignored` are the declared differences, and `unused` the declarations that match no difference. `unapplied` are the
-    addresses that differ because an apply is pending, and `leaving` those that differ because a removal is awaited.
+    addresses that differ because an apply is pending, and `leaving` the addresses that differ because a
+    removal is awaited.
     """
 
     a: TargetName
