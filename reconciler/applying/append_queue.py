@@ -118,7 +118,7 @@ class AppendQueue:
 
     @property
     def wake_at(self) -> float | None:
-        """Return the time of the next timeout, in steady seconds, or None; until then the queue needs no attention."""
+        """Return the time of the queue's next timeout, in steady seconds, or None if it has none."""
         if not self.busy:
             return None
         if self._batch is None:

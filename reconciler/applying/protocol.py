@@ -140,7 +140,7 @@ class Run:
     def stray_outcomes(self, record: Record | None, now: Instant) -> list[Answered]:
         """Return outcomes for intents that were treated as not appended but reached the record after all.
 
-        If `record` is None, the intents of a last append that failed are assumed to be in the record.
+        If `record` is None, the intents of a failed last append are assumed to be in the record.
         """
         if record is None:
             late = self._in_doubt

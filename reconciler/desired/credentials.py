@@ -43,7 +43,10 @@ _LOOKS: Final = (
         rf"(?<!{_IN_WORD})(?!\{{|{_IN_WORD}{{0,200}}://){_IN_WORD}{{0,200}}eyJ[\w-]{{5,}}\.[\w-]{{5,}}\.[\w-]*",
         "an access token"),
 )  # fmt: skip
-"""Kinds of secrets that no variable holds: for each, texts of which it contains one, its pattern and a description."""
+"""Kinds of secrets that no variable holds.
+
+Each kind has marks (a secret contains at least one of them), a pattern, and a description.
+"""
 
 _SECRETS: Final = (
     "GITHUB_TOKEN", "GH_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_STORAGE_ACCOUNT_KEY",

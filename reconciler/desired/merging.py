@@ -30,7 +30,8 @@ NOWHERE: Final = "https://nowhere.invalid/"
 """The start of the URL that replaces an invalid one; a configuration with mistakes is never applied."""
 
 LIMIT: Final = 200_000
-"""The maximum number of subscriptions on all targets. It bounds time and memory, as a small file can expand to many."""
+"""The maximum number of subscriptions on all targets. It bounds time and memory, because patterns can
+expand a small file to many subscriptions."""
 
 _PLACEHOLDER = re.compile(r"https?://([^/?:]*\.example)(?![^/?:])", re.IGNORECASE)
 

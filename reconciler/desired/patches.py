@@ -102,7 +102,7 @@ def _codes(node: Node, mistakes: Mistakes) -> Given[tuple[str, ...]]:
 
 
 def _valid_codes(node: Node, items: list[Node], mistakes: Mistakes) -> Given[tuple[str, ...]]:
-    """Report mistakes in event codes and return the valid ones."""
+    """Report mistakes in event codes, and return the valid codes."""
     if not items:
         remedy = "add a code, or write null for the subscription to exclude it"
         mistakes.add("no-codes", node, "eventCodes is empty", remedy)

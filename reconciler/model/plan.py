@@ -210,7 +210,7 @@ class Result(Struct, frozen=True, gc=False):
     """The result of a change. `status` is an HTTP status, and `detail` one line for a person, without secrets.
 
     `recorded` is true if the record is believed to contain the result, and false if a recovery file contains it.
-    `settled_by` is the field of the attempt, in epoch seconds, if its outcome is unknown; otherwise it is 0.
+    `settled_by` is copied from the attempt, in epoch seconds, if its outcome is unknown; otherwise it is 0.
     """
 
     address: Address

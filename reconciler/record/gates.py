@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 IN_FLIGHT_AFTER_LOSS = 60 + 300 + 15
-"""The seconds for which a call may be in flight after a loss was accepted: send window, longest timeout, margin."""
+"""The seconds for which a call may be in flight after a loss is accepted: send window, longest timeout, and margin."""
 
 
 class Note(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -263,7 +263,7 @@ def removal_options(ids: Iterable[str], codes: Iterable[str] = ()) -> tuple[str,
 
 
 def in_flight_until(loss: Loss) -> float:
-    """Return the time until which a call from before an accepted loss may be in flight, or 0 for any other loss."""
+    """Return the time until which a call sent before an accepted loss may be in flight, or 0 for any other loss."""
     return datetime.fromisoformat(loss.at).timestamp() + IN_FLIGHT_AFTER_LOSS if loss.cause == "accepted" else 0.0
 
 

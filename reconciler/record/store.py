@@ -71,12 +71,12 @@ class Store(Protocol):
 
 
 def has_head(data: bytes | None, head: str | None) -> bool:
-    """True if `data` ends with the line whose hash is `head`; with None, if there is no record."""
+    """True if `data` ends with the line whose hash is `head`, or if both are None (no record)."""
     return head is None if data is None else last_head(data) == head
 
 
 def require_head(data: bytes | None, head: str | None, place: str) -> None:
-    """Raise HeadMoved unless `data` has this head."""
+    """Raise HeadMoved unless `head` is the head of `data`."""
     if (data is None) != (head is None):
         raise head_moved(place, "there is a record already" if head is None else "the record is missing")
     if not has_head(data, head):
