@@ -73,7 +73,7 @@ def also_delivers(codes: Iterable[str], why_not: str) -> tuple[Message, ...]:
 
 
 def moving(request: Request, attempt: Attempt) -> Message:
-    """Return a warning that codes of a request are also delivered at another address until its attempt is removed."""
+    """Return a warning that codes of a request are also delivered for another address until its attempt is removed."""
     what = f"{_shared(request, attempt)}: also delivered to {attempt.template} until the operator removes"
     what = f"{what} {attempt.address} (attempt {attempt.id})"
     return Message("moving-codes", f"{what}, if that attempt was created" if attempt.unresolved else what)
