@@ -6,14 +6,14 @@ import gc
 import signal
 
 _COLLECTOR_THRESHOLD = 200_000
-"""Objects between two searches for garbage. By default they are 700, and to search what was loaded, a large
-configuration and a long journal takes longer than to plan: next to nothing of it is garbage. With a bound, a long run
-stays bounded too."""
+"""The number of new objects between two garbage collections. With the default of 700, collections take longer than the
+planning for a large configuration and a long record, although almost nothing in them is garbage. A finite number bounds
+the memory of a long run."""
 
 gc.set_threshold(_COLLECTOR_THRESHOLD)
 
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a Ctrl-C while loading needs no report and no record
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C during loading needs no report and no entry
 
 from reconciler.cli.main import main  # noqa: E402 - loaded under the above
 

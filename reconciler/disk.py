@@ -1,4 +1,4 @@
-"""Durable writes, private directories, and locks with a limit on the wait.
+"""Durable writes, private directories, and locks with a timeout.
 
 Each function returns only after the data and names that it wrote are on the disk.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _CANNOT_BE_SYNCED = {EACCES, EPERM, EINVAL, EROFS, ENOTSUP}
-"""Errors of a sync that mean that it is not permitted, or that the disk is read-only."""
+"""The errors of a sync that is not permitted, or not possible because the file system is read-only."""
 
 
 def open_regular(path: Path, flags: int) -> int:
@@ -47,7 +47,7 @@ def write_at(descriptor: int, data: bytes, offset: int) -> None:
 def make_directory(path: Path, mode: int) -> None:
     """Create a directory and its parents, durably. The mode of existing directories is not changed.
 
-    Raises NotADirectoryError if something else has the name. Also raises any other OSError.
+    Raises NotADirectoryError if something else has the name, and OSError if the directory cannot be created.
     """
     if path.is_dir():
         settle_name(path)
@@ -80,7 +80,7 @@ def settle(descriptor: int) -> None:
 
 @cache
 def settle_name(path: Path) -> None:
-    """Wait until the name of an existing file is on disk. Its creator may have been killed too early.
+    """Wait until the name of an existing file is on disk. Its creator may have been killed before that.
 
     Once per process is enough: a name that is on disk stays there.
     """
@@ -92,7 +92,7 @@ def settle_name(path: Path) -> None:
 
 
 def replace_file(path: Path, data: bytes, mode: int) -> None:
-    """Create or replace a file atomically; `data` is durable before that."""
+    """Create or replace a file atomically, once `data` is on the disk."""
     beside = _write_beside(path, data, mode)
     try:
         beside.replace(path)
@@ -148,7 +148,7 @@ class LockHeld(OSError):
 def locked_file(path: Path, patience: float) -> Iterator[int]:
     """Hold an exclusive lock on a lock file, created with mode 0600 if needed, and yield the open file.
 
-    Raises LockHeld after `patience` seconds, and any other OSError.
+    Raises LockHeld after `patience` seconds, and OSError if the file cannot be opened or locked.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
@@ -161,8 +161,8 @@ def locked_file(path: Path, patience: float) -> Iterator[int]:
 def lock(descriptor: int, path: Path, patience: float) -> None:
     """Take an exclusive lock on an open file, waiting at most `patience` seconds; closing the file releases it.
 
-    The lock is polled, as a wait in the kernel has no timeout. Raises LockHeld, and any other OSError on a file system
-    without locks.
+    The lock is polled, because a wait in the kernel has no timeout. Raises LockHeld after the timeout, and OSError if
+    the file system has no locks.
     """
     deadline = time.monotonic() + patience
     pause = 0.001
@@ -219,7 +219,7 @@ _FUSE_WITH_LOCKS = {
     f"fuse.{name}"
     for name in ("bindfs", "ceph-fuse", "encfs", "fuse-overlayfs", "glusterfs", "gocryptfs", "mergerfs", "shfs")
 }
-"""FUSE file systems that are on local disks or share locks; any other may do neither."""
+"""FUSE file systems that are on local disks or share locks. Other FUSE file systems may do neither."""
 
 
 def host_only_locks(path: Path) -> str | None:
@@ -235,7 +235,7 @@ def host_only_locks(path: Path) -> str | None:
 
 
 def find_host_only_locks(mounts: str, path: str) -> str | None:
-    """Return the type and mount option of the file system of `path` if its locks may be local, or None if they are not.
+    """Return the type and mount option of the file system of `path` if its locks may be local to this host, or None.
 
     `mounts` is a mountinfo table (proc(5)). `path` is absolute and has no symbolic links.
     """
@@ -265,7 +265,7 @@ def _reason(kind: str, options: set[str]) -> str | None:
 def private_directory(path: Path) -> Path:
     """Create the directory `path` with mode 0700 if it does not exist, and return it.
 
-    Raises SettingsError as `check_private` does, and OSError if it cannot be created.
+    Raises SettingsError as `check_private` does, and OSError if the directory cannot be created.
     """
     try:
         status = path.lstat()
@@ -283,7 +283,7 @@ def private_directory(path: Path) -> Path:
 def check_private(path: Path) -> os.stat_result:
     """Return the status of a directory.
 
-    Raises SettingsError if other users could write to the directory, FileNotFoundError if it does not exist.
+    Raises SettingsError if other users could write to the directory, and FileNotFoundError if it does not exist.
     """
     status = path.lstat()
     _refuse_unsafe(path, status)

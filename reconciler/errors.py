@@ -10,7 +10,7 @@
     ├── RecordError             1   the record
     │   ├── RecordMissing       1   no record at the place: never treated as an empty one
     │   ├── RecordDamaged       1   a line breaks the chain, or the data is no record
-    │   ├── RecordClosed        1   it continues at another place
+    │   ├── RecordClosed        1   the record continues at another place
     │   ├── HeadMoved           1   another run appended first
     │   └── StoreUnavailable    1   the store could not be read or written
     └── ServiceError            1   the lending service
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Place(Struct, frozen=True, order=True, gc=False):
-    """A place in a file: the file's name as the user would write it, and the line and column from 1."""
+    """A place in a file: the file's name as the user would write it, and the line and column, counted from 1."""
 
     file: str
     line: int
@@ -45,7 +45,7 @@ class Place(Struct, frozen=True, order=True, gc=False):
 class Step(Struct, frozen=True, gc=False):
     """A step to take: an imperative phrase and the words of a command to paste. Either may be empty.
 
-    A command that begins with `reconciler` has no global flags: the renderer adds those in use.
+    A command that begins with `reconciler` has no global flags: the renderer adds the flags in use.
     """
 
     text: str = ""
@@ -68,7 +68,7 @@ class Message(Struct, frozen=True, gc=False):
 
     @property
     def located(self) -> str:
-        """Return the position in a file if there is one, else `where`."""
+        """Return the position in a file if there is one, otherwise `where`."""
         return str(self.place) if self.place else self.where
 
     def __str__(self) -> str:
@@ -79,12 +79,12 @@ class Message(Struct, frozen=True, gc=False):
 
 
 def step(text: str, *command: str) -> Step:
-    """Return a step; `command` is the list of its command's words."""
+    """Return a step. `command` has the words of its command."""
     return Step(text, command)
 
 
 class ReconcilerError(Exception):
-    """The root of all errors. `messages` has at least one."""
+    """The root of all errors. `messages` has at least one message."""
 
     exit_code = 1
 
@@ -97,7 +97,7 @@ class ReconcilerError(Exception):
 
 
 class ConfigError(ReconcilerError):
-    """The configuration has `count` mistakes (by default as many as given). `messages` are sorted by place.
+    """The configuration has `count` mistakes (by default, the length of `mistakes`). `messages` are sorted by place.
 
     If one file has very many mistakes, `messages` has only the first ones.
     """
@@ -108,7 +108,7 @@ class ConfigError(ReconcilerError):
 
 
 class SettingsError(ReconcilerError):
-    """A flag, an environment variable, a secrets file or `.env` holds something unusable."""
+    """A flag, an environment variable, a secrets file or `.env` has an invalid value."""
 
 
 class SelectionError(ReconcilerError):
@@ -140,7 +140,7 @@ class HeadMoved(RecordError):
 
 
 class StoreUnavailable(RecordError):
-    """The store could not be read or written. An append may have reached it anyway."""
+    """The store could not be read or written. An append may have reached it nevertheless."""
 
 
 class ServiceError(ReconcilerError):
@@ -160,10 +160,10 @@ INTERRUPTING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(BaseException):
-    """A signal ended the run: 129 for SIGHUP, 130 for SIGINT, 143 for SIGTERM.
+    """A signal ended the run. The exit code is 129 for SIGHUP, 130 for SIGINT, and 143 for SIGTERM.
 
-    This is not an `Exception`: it may be raised between any two steps, and a library that ignores its own failures,
-    such as logging, would ignore the signal too.
+    This is not an `Exception`, because it may be raised between any two steps, and a library that ignores its own
+    failures, such as logging, would ignore the signal too.
     """
 
     def __init__(self, signal_number: int) -> None:

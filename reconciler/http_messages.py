@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 BODY_LIMIT = 1024 * 1024
 HEAD_LIMIT = 64 * 1024
-_LINE_LIMIT = 4096  # of a line between chunks
+_LINE_LIMIT = 4096  # bytes of a line between chunks
 
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"  # noqa: S105 - as in RFC 9110, section 5.6.2
 _REQUEST_LINE = re.compile(rf"({_TOKEN}) (/[!\"$-~]*|\*) HTTP/1\.([01])")
@@ -41,7 +41,8 @@ class Response(Discreet, frozen=True):
 class Request(Discreet, frozen=True):
     """A request. `target` is the path and the query as sent. `headers` are in order and may repeat a name.
 
-    `problem` is the answer to a request that could not be read; `body` is then empty, and other fields may be.
+    `problem` is the answer to a request that could not be read, or None. For such a request, `body` is empty, and other
+    fields may be empty.
     """
 
     unprinted = ("headers", "body")
@@ -118,7 +119,7 @@ def _announced_length(lengths: list[str], codings: list[str], *, is_old: bool) -
 
 
 def _read_line(stream: BufferedReader, limit: int, status: int) -> bytes:
-    """Return a line with its CRLF. Raises Malformed for any other line end; for a long line, with this `status`."""
+    """Return a line with its CRLF. Raises Malformed for another line end, or with `status` if the line is too long."""
     line = stream.readline(limit)
     if not line.endswith(b"\r\n") or b"\r" in line[:-2]:
         raise Malformed(status if len(line) == limit else 400, "expected lines that end with CRLF")
@@ -137,7 +138,7 @@ def read_head(stream: BufferedReader) -> Head:
 
 
 def read_body(stream: BufferedReader, length: int | None) -> bytes:
-    """Return the body; `length` is None for a chunked body. Raises Malformed."""
+    """Return the body of a request. `length` is None for a chunked body. Raises Malformed."""
     if length is not None:
         return _read_exactly(stream, length)
     body = bytearray()

@@ -34,17 +34,17 @@ _FAREWELL = 5.0  # seconds for requests in progress when the server stops
 
 
 class _TooSlow(Exception):
-    """Raised when the allowed time is over. It is not an OSError, which readers would treat as a broken connection."""
+    """Raised after the time limit. It is not an OSError, which readers would treat as a broken connection."""
 
 
 class _PacedSocket(RawIOBase):
-    """The receiving side of a socket with one time limit for all reads, so that a slow sender gets no extra time."""
+    """The receiving side of a socket, with one time limit for all reads, so that a slow sender gets no extra time."""
 
     def __init__(self, connection: socket) -> None:
         self._connection, self._deadline = connection, 0.0
 
     def allow(self, seconds: float) -> None:
-        """Allow this many seconds for all further reads."""
+        """Limit the time for all further reads to `seconds`."""
         self._deadline = time.monotonic() + seconds
 
     def readable(self) -> bool:
@@ -70,7 +70,7 @@ class Server(ThreadingHTTPServer):
     """A server on a port of 127.0.0.1 (0: any free port). The port is bound at once and served in a `with` block.
 
     `handle` answers a request, and `failed` is called with its exceptions. `transmit` sends the head and the body of a
-    response. A sender has `patience` seconds to send a request, and as many to begin the next one. `url` is the
+    response. A sender has `patience` seconds to send a request, and the same time to begin the next one. `url` is the
     server's address without a path. Raises SettingsError if the port is not available.
     """
 
@@ -124,7 +124,7 @@ class Server(ThreadingHTTPServer):
                 thread.join(max(0.0, deadline - time.monotonic()))
 
     def server_bind(self) -> None:
-        """Bind without looking up the host's full name as HTTPServer does, which may take seconds."""
+        """Bind the port. Unlike HTTPServer, do not look up the host's full name, which may take seconds."""
         TCPServer.server_bind(self)
         self.server_name, self.server_port = "127.0.0.1", self.socket.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.server_port}"
@@ -197,7 +197,7 @@ class _Connection(StreamRequestHandler):
                 self._paced.allow(self.server.patience)
 
     def _serve(self) -> bool:
-        """Read a request and answer it; return True if another one may follow on the connection."""
+        """Read a request and answer it. Return True if another request may follow on the connection."""
         request, is_last = self._read()
         if not self.server.has_read():
             return False
@@ -225,7 +225,7 @@ class _Connection(StreamRequestHandler):
             self.server.transmit(self.connection, head, response)
 
     def _read(self) -> tuple[Request, bool]:
-        """Return the request and True if it is the last one; an unreadable request comes with its answer."""
+        """Return the next request, and True if it is the last. For an unreadable request, `problem` is the answer."""
         self._paced.allow(self.server.patience)
         begun = Request()
         try:

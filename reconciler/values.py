@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
 SHORTEST_SECRET = 8
-"""A value with fewer characters is not hidden as a secret: any text may contain it by chance."""
+"""The minimum number of characters of a value that is hidden as a secret. A shorter value may occur in any text."""
 
 
 class Discreet(Struct, frozen=True):
-    """A struct that is printed without its fields in `unprinted`: secrets, and fields that are too long."""
+    """A struct that is printed without the fields that `unprinted` names: secrets, and fields that are too long."""
 
     unprinted: ClassVar[tuple[str, ...]] = ()
 
@@ -24,7 +24,7 @@ class Discreet(Struct, frozen=True):
         return f"{type(self).__name__}({fields})"
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
-        """Return the fields to print; the method of Struct would show all of them to rich."""
+        """Return the fields for rich to print. The inherited method would return all fields."""
         return [(name, getattr(self, name)) for name in self.__struct_fields__ if name not in self.unprinted]
 
 

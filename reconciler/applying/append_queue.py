@@ -2,7 +2,7 @@
 
 Only one append is in flight; facts that arise meanwhile go into the next one (group commit). A pending fact may wait as
 long as the last append took, so that calls that end shortly after one another share an append. This halves the number
-of appends to a store that pushes, and costs no noticeable time with a file. Pending facts come first and are never
+of appends to a remote git store, and costs no noticeable time with a file. Pending facts come first and are never
 dropped. Drafts are valid only for the head that they were made for.
 """
 
@@ -47,7 +47,7 @@ class AppendEnd(Enum):
 
 
 class ChangeDraft(Struct, frozen=True):
-    """The facts that carry out a change if the head has not moved; `attempt` is the id of the call, if there is one."""
+    """The facts that carry out a change if the head has not moved. `attempt` is the id in an intent, or ""."""
 
     change: Change
     facts: tuple[ApplyFact, ...]
@@ -55,7 +55,7 @@ class ChangeDraft(Struct, frozen=True):
 
 
 class Batch(Struct, frozen=True):
-    """An append: the first `pending` pending facts and some drafts. `number` is the record's line count afterwards."""
+    """An append of the first `pending` pending facts and some drafts. The record then has `number` lines."""
 
     effect: Append
     pending: int
@@ -104,7 +104,7 @@ class AppendQueue:
 
     @property
     def busy(self) -> bool:
-        """True if facts remain to be appended that have not failed for good."""
+        """True if facts remain to be appended. Facts whose append has failed for good do not count."""
         return not self.abandoned and (self._batch is not None or self._has_new_pending)
 
     @property
@@ -118,7 +118,7 @@ class AppendQueue:
 
     @property
     def wake_at(self) -> float | None:
-        """Return the time of the next timeout, in steady seconds, or None; until then the queue needs no attention."""
+        """Return the time of the queue's next timeout, in steady seconds, or None if it has none."""
         if not self.busy:
             return None
         if self._batch is None:
@@ -126,7 +126,7 @@ class AppendQueue:
         return min((at for at in (self._retry_at, self.give_up_at) if at is not None), default=None)
 
     def waits_for_batch(self, now: Instant) -> bool:
-        """True if pending facts may still wait for others; they wait no longer than the last append took."""
+        """True if pending facts may still wait for other facts. They wait no longer than the last append took."""
         return self.idle and self._has_new_pending and now.steady < self._batch_due
 
     def add(self, facts: Iterable[ApplyFact], now: Instant) -> None:
@@ -136,7 +136,7 @@ class AppendQueue:
         self._pending += facts
 
     def start_append(self, drafts: Sequence[ChangeDraft], now: Instant) -> Append | None:
-        """Start the append or the retry that is due, and return it; None if neither is.
+        """Start the append or the retry that is due, and return its effect, or None if nothing is due.
 
         `drafts` must be empty unless the queue is idle.
         """
@@ -154,7 +154,7 @@ class AppendQueue:
         return self._batch.effect
 
     def end_append(self, event: Appended | NotAppended, now: Instant) -> tuple[AppendEnd, Batch]:
-        """End the append in flight, and return how it ended, and its batch."""
+        """End the append in flight, and return its result and its batch."""
         batch = self._batch
         assert batch is not None  # noqa: S101 - only an append in flight can end
         self.took = now.steady - self._started
@@ -224,21 +224,24 @@ class AppendQueue:
                 assert_never(fact)
 
     def _advance(self, batch: Batch) -> None:
-        """Make the batch's last line the head, even if others have appended since: the next append then conflicts."""
+        """Make the batch's last line the head. If other runs have appended since, the next append conflicts."""
         self._head, self._number = batch.effect.last, batch.number
         self._batch = None
         del self._pending[: batch.pending]
         self.conflicts = self._failures = self._failed_pending = 0
 
     def _is_unmoved(self, reading: Reading) -> bool:
-        """True if the record and its gates are as they were, so that the same lines may be appended again.
+        """True if the record and its gates are unchanged, so that the same lines may be appended again.
 
         A gate can close while the head stays the same: the second place may have changed alone.
         """
         return reading.record.head == self._head and reading.standing == self.reading.standing
 
     def _closing_problem(self, reading: Reading, conflict: Message) -> Message | None:
-        """Return why not even outcomes can be appended: a different or closed record, or many conflicts; or None."""
+        """Return the reason why not even outcomes can be appended, or None.
+
+        The reasons are a different record, a closed record, and too many conflicts.
+        """
         if reading.record.id != self.reading.record.id:
             return Message("record-replaced", "another record has replaced this one", reading.standing.place)
         if reading.record.closed_to:
@@ -247,7 +250,7 @@ class AppendQueue:
         return conflict if self.conflicts >= _OUTCOME_CONFLICTS * self._context.limits.conflicts else None
 
     def _adopt(self, reading: Reading) -> None:
-        """Continue with a record to which others have appended."""
+        """Continue with a record to which other runs have appended."""
         new = [line.fact for line in reading.lines[self._number :]]
         self._pending = [fact for fact in self._pending if fact not in new]  # a failed append may have arrived
         self._failed_pending = self._failures = 0
@@ -257,7 +260,7 @@ class AppendQueue:
     def _retry_or_fail(self, batch: Batch, now: Instant) -> AppendEnd:
         """Return RETRY or, after several failures, FAILED.
 
-        The same lines are appended again, so that a first try that arrives late is the same append.
+        A retry appends the same lines, so that a first try that arrives late is the same append.
         """
         backoff = self._context.limits.backoff
         self._failures += 1

@@ -42,7 +42,7 @@ class Phase(Enum):
 class Call(Struct):
     """The call of an attempt. `send_by`, `give_up_at` and `retry_at` are in steady seconds.
 
-    `tries` counts how often the call was sent, and `last` is the last answer. `renew` is as in `Send`.
+    `tries` is the number of times that the call was sent, and `last` is the last answer. `renew` is as in `Send`.
     """
 
     change: Change
@@ -67,7 +67,7 @@ class Call(Struct):
         return waits.get(self.phase, self.send_by)
 
     def is_overdue(self, now: Instant) -> bool:
-        """True if the window in the call's intent has passed, on either clock."""
+        """True if the send window in the call's intent has ended, on either clock."""
         return now.steady >= self.send_by or now.wall >= self.intent.what.send_by
 
     def send(self, read_at: Instant, freshness: float) -> Send:
@@ -80,7 +80,7 @@ class Call(Struct):
 
 
 def objection(call: Call, reading: Reading) -> str | None:
-    """Return why the current record forbids a call whose intent is durable, or None if the call may be sent."""
+    """Return the reason why the record forbids a call whose intent is durable, or None if the call may be sent."""
     record = reading.record
     attempt = record.attempts.get(call.attempt)
     if not reading.standing.open:
@@ -98,7 +98,7 @@ def objection(call: Call, reading: Reading) -> str | None:
 
 
 def retry_delay(tries: int, answer: Answer, backoff: Sequence[float]) -> float | None:
-    """Return how many seconds to wait after try number `tries`, or None if there is no further try.
+    """Return the seconds to wait after try number `tries`, or None if there is no further try.
 
     A call is retried only if it certainly created nothing: it was not sent, or the service asks to repeat it.
     """
@@ -115,8 +115,8 @@ def retry_delay(tries: int, answer: Answer, backoff: Sequence[float]) -> float |
 class Breaker(Struct, frozen=True):
     """Limits the calls to a target during an outage.
 
-    `unknowns` counts consecutive unknown outcomes, and `busy` consecutive refusals by a busy service. With `alone`,
-    only one call is in flight at a time.
+    `unknowns` counts consecutive unknown outcomes, and `busy` consecutive refusals by a busy service. If `alone` is
+    true, only one call may be in flight at a time.
     """
 
     unknowns: int = 0
@@ -124,7 +124,7 @@ class Breaker(Struct, frozen=True):
     alone: bool = True
 
     def after(self, answer: Answer) -> Breaker:
-        """Return the breaker after another answer; a call that was not sent says nothing about the service."""
+        """Return the breaker with another answer counted. A call that was not sent says nothing about the service."""
         if answer.outcome is Outcome.NOT_SENT:
             return Breaker(self.unknowns, self.busy, alone=self.unknowns > 0)
         unknowns = self.unknowns + 1 if answer.outcome is Outcome.UNKNOWN else 0
@@ -132,7 +132,7 @@ class Breaker(Struct, frozen=True):
         return Breaker(unknowns, busy, alone=unknowns > 0)
 
     def tripped(self, limits: Limits) -> str | None:
-        """Return why nothing more is sent to the target, or None if calls may be sent."""
+        """Return the reason why nothing more is sent to the target, or None if calls may be sent."""
         again = "; the next apply sends this once it answers again"
         if self.unknowns >= limits.in_a_row:
             return f"{self.unknowns} unknown outcomes in a row: the service seems to be unavailable{again}"
@@ -145,7 +145,7 @@ ApplyFact = Intended | Answered | RemovalRequested | RemovalCancelled
 
 
 def intended(change: Change, context: Context, now: Instant) -> Intended:
-    """Return the intent of a change that sends, with a new attempt. It must be durable before the call is sent."""
+    """Return the intent of a change, with a new attempt. The intent must be durable before the call is sent."""
     request, target, limits = change.request, change.address.target, context.limits
     assert request is not None  # noqa: S101 - every change in SENDS has one
     attempt = context.new_id()
@@ -166,7 +166,7 @@ def intended(change: Change, context: Context, now: Instant) -> Intended:
 
 
 def answered(intent: Intended, answer: Answer, response: str | None, context: Context, now: Instant) -> Answered:
-    """Return the outcome fact for an intent; `response` is as in `Answered`."""
+    """Return the fact that records the outcome of an intent. `response` is as in `Answered`."""
     return Answered(
         at=stamp(now.wall),
         by=context.by,
@@ -200,7 +200,7 @@ def local_facts(change: Change, context: Context, now: Instant) -> tuple[ApplyFa
 
 
 def removal_requests(change: Change, reason: str, context: Context, now: Instant) -> tuple[ApplyFact, ...]:
-    """Return requests to remove all codes of the attempts in `concerns`."""
+    """Return the requests to remove all codes of the attempts that a change concerns."""
     at, by = stamp(now.wall), context.by
     return tuple(
         RemovalRequested(at=at, by=by, attempt=attempt.id, codes=attempt.codes, reason=reason, by_plan=True)

@@ -86,7 +86,7 @@ class Creates:
     # Before a call is sent
 
     def drafts(self, now: Instant) -> list[ChangeDraft]:
-        """Return the next intents to append, within the limit of calls in flight; none for a target with an outage."""
+        """Return drafts of the next intents, within the limit of calls in flight. A target with an outage has none."""
         limits, work, drafts = self._context.limits, self._work, []
         for target in [*work.sends]:
             breaker = self._breakers.get(target, Breaker())
@@ -118,13 +118,13 @@ class Creates:
         return [effect for attempt in attempts for effect in self._send(self._calls[attempt], now, read_at, reading)]
 
     def retry_due(self, now: Instant) -> None:
-        """Mark the calls whose wait is over, so that the record is read again for them."""
+        """Mark the calls whose retry is due, so that the record is read again for them."""
         for call in list(self._calls.values()):
             if call.phase is Phase.RETRYING and call.retry_at <= now.steady:
                 call.phase = Phase.STALE
 
     def reread(self) -> list[Effect]:
-        """Return the effect that reads the record again, if any calls wait for it. One reading serves all of them."""
+        """Return the effect that reads the record again, if calls wait for it. One reading serves all these calls."""
         waiting = [call for call in self._calls.values() if call.phase is Phase.STALE]
         if self._reread_in_flight or not waiting:
             return []
@@ -138,7 +138,7 @@ class Creates:
         return [effect for call in self._end_reread() for effect in self._send(call, now, read_at, reading)]
 
     def on_reread_failed(self, detail: str, now: Instant) -> None:
-        """Withdraw the calls that wait for the reading that failed."""
+        """Withdraw the calls that waited for a reading of the record, because the reading failed."""
         for call in self._end_reread():
             self._withdraw(call, detail, now)
 
@@ -149,7 +149,7 @@ class Creates:
     # After a call was sent
 
     def on_answer(self, event: CallEnded, now: Instant) -> None:
-        """Settle the call or schedule its retry."""
+        """Settle the call that ended, or schedule its retry."""
         if event.lost:
             self.lost_response = True
             for target in [*self._work.sends]:
@@ -182,7 +182,7 @@ class Creates:
                 self._withdraw(call, "send window expired", now)
 
     def interrupt(self, give_up_at: float, now: Instant) -> None:
-        """Send nothing more, and give up the calls in flight at `give_up_at` (steady seconds)."""
+        """Send nothing more. Calls still in flight at `give_up_at` (steady seconds) are given up."""
         self.interrupted = True
         for call in list(self._calls.values()):
             call.give_up_at = min(call.give_up_at, give_up_at)
@@ -235,7 +235,7 @@ class Creates:
         return []
 
     def _withdraw(self, call: Call, detail: str, now: Instant) -> None:
-        """Settle a call that is not sent again; the last answer, if there was one, is its outcome."""
+        """Settle a call that is not sent again. Its outcome is that of the last answer, if there was one."""
         if call.last is None:
             answer = Answer(Outcome.NOT_SENT, detail=detail)
         else:
@@ -243,7 +243,7 @@ class Creates:
         self._settle(call, answer, now)
 
     def _settle(self, call: Call, answer: Answer, now: Instant, response: str | None = None) -> None:
-        """End the attempt: add its outcome to the pending facts, and removal requests for what it has replaced."""
+        """End the attempt, and queue its outcome and the requests to remove the attempts that it replaced."""
         change, target, context = call.change, call.change.address.target, self._context
         self._forget(call)
         facts: list[ApplyFact] = [answered(call.intent, answer, response, context, now)]

@@ -54,7 +54,7 @@ _TICK = 0.05  # seconds between checks of a flag, which takes no lock and so can
 
 
 class Performer:
-    """Performs effects in the thread of the caller. `ended` is set if the run has failed: nothing more is sent then."""
+    """Performs effects in the thread of the caller. `ended` is set if the run failed: then nothing more is sent."""
 
     def __init__(self, ports: Ports) -> None:
         self.ended = Flag()
@@ -123,7 +123,7 @@ class Performer:
         return CallEnded(send.attempt, answer, response, lost)
 
     def _warn(self, problem: Message) -> None:
-        """Log a problem; the first one is a warning, because it explains the wait that follows."""
+        """Log a problem, the first time as a warning, because it explains the wait that follows."""
         log.log(logging.INFO if problem in self._warned else logging.WARNING, "%s", problem)
         self._warned.add(problem)
 
@@ -186,7 +186,7 @@ def unless_interrupted(job: Callable[[], T], interrupted: Flag, patience: float)
 
 
 def message_of(problem: Exception) -> Message:
-    """Return the message of an error; for an unexpected error, only its class: the text may contain secrets."""
+    """Return the message of an error. For an unexpected error, name only the class: its text may contain secrets."""
     if isinstance(problem, ReconcilerError):
         return problem.messages[0]
     log.debug("unexpected", exc_info=problem)
@@ -198,7 +198,7 @@ def _report(performer: Performer, effect: Effect, inbox: Inbox) -> None:
 
 
 def _next_event(ports: Ports, wake_at: float | None) -> Event:
-    """Return the next event; Ticked if none arrives before `wake_at` or within the longest wait."""
+    """Return the next event, or Ticked if no event arrives before `wake_at` or within the longest wait."""
     wait = _LONGEST_WAIT if wake_at is None else wake_at - ports.clock().steady
     try:
         return ports.inbox.events.get(timeout=min(max(0.0, wait), _LONGEST_WAIT))
@@ -227,7 +227,7 @@ class _Workers:
         self._size = 0
 
     def start(self, size: int) -> None:
-        """Start this many threads. Raises RuntimeError if the system cannot start one."""
+        """Start `size` threads. Raises RuntimeError if the system cannot start one."""
         for _ in range(size):
             threading.Thread(target=self._work, daemon=True).start()
             self._size += 1
@@ -283,9 +283,9 @@ class Caller(Protocol):
     ) -> tuple[Answer, str | None, bool]:
         """Make a create call and save its response.
 
-        `may_send` is called as late as possible before the call. With `renew`, a refused token is replaced by a new
-        one. Returns the answer, the place of the saved response (None if there is none), and True if it could not be
-        saved.
+        `may_send` is called as late as possible; if it returns false, the call is not sent. With `renew`, a refused
+        token is replaced by a new token. Returns the answer, the place of the saved response or None, and True if the
+        response could not be saved.
         """
         ...
 
@@ -293,7 +293,7 @@ class Caller(Protocol):
 class Ports(Struct, frozen=True):
     """The functions through which a run accesses the outside world.
 
-    - `read`, `extend` and `catch_up` are those of `Journal`.
+    - `read`, `extend` and `catch_up` are methods of `Journal`.
     - `replan` makes a plan for the approved selection from a reading; it does no I/O and raises ReconcilerError.
     - `callers` make the calls of each target with creates.
     - `save` writes facts that could not be appended, and the reason, to a recovery file, and returns a message that
@@ -303,7 +303,7 @@ class Ports(Struct, frozen=True):
     - `observe` receives the run after each event, to show its progress.
     - `reach` is called at every durable step, for tests.
     - `by` says who applies, and `account` returns the hash of a target's client id, or "" if none is set.
-    - `patience` is how many seconds the run waits for creates of other runs to end.
+    - `patience` is the number of seconds for which the run waits for creates of other runs to end.
     """
 
     read: Callable[[], Reading]

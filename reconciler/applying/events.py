@@ -34,14 +34,14 @@ class Unauthorised(Struct, frozen=True):
 
 
 class Appended(Struct, frozen=True):
-    """The append in flight is durable, its second place is updated, and its head is noted."""
+    """The append in flight is durable, the second place is updated, and the new head is noted."""
 
 
 class NotAppended(Discreet, frozen=True):
     """The append in flight met a different head, failed, or lost its answer.
 
-    `reading` is the record as read afterwards, with its second place updated, or None if the read failed. It shows
-    whether the append arrived. `at` is the time just before that read began.
+    `reading` is the record as read after the append, or None if this read failed. If it shows that the append arrived,
+    the second place is updated. `at` is the time just before the read began.
     """
 
     unprinted = ("reading",)
@@ -125,8 +125,8 @@ class Reread(Struct, frozen=True):
 class Send(Struct, frozen=True):
     """Send a create call, unless it `is_late`. The result is CallEnded.
 
-    `send_by` (steady seconds) is the end of the window in the intent. `fresh_until` says how long, on either clock, the
-    last reading of the record is valid. With `renew`, a refused token is replaced by a new one.
+    `send_by` (steady seconds) is the end of the window in the intent. `fresh_until` is the time, on both clocks,
+    until which the last reading of the record is valid. With `renew`, a refused token is replaced by a new token.
     """
 
     attempt: str
@@ -138,7 +138,7 @@ class Send(Struct, frozen=True):
     renew: bool = True
 
     def is_late(self, now: Instant) -> bool:
-        """True if the call must no longer be sent: its window has passed, or the last reading is too old."""
+        """True if the call must no longer be sent: its send window has ended, or the last reading is too old."""
         return now.steady >= min(self.send_by, self.fresh_until.steady) or now.wall >= self.fresh_until.wall
 
 

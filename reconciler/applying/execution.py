@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from reconciler.record.journal import Reading
 
 _PATIENCE_WITH_EARLIER = 5.0
-"""How long to wait for creates that were in flight when the plan was made, as their run may have died."""
+"""The seconds to wait for creates that were in flight when the plan was made. Their run may have been killed."""
 
 
 def carry_out(plan: Plan, reading: Reading, ports: Ports, limits: Limits) -> Applied:
@@ -127,7 +127,7 @@ def _save_unrecorded(run: Run, ports: Ports, messages: list[Message]) -> list[Re
 
 
 def _settle(run: Run, ports: Ports, results: Sequence[Result]) -> tuple[Reading, Plan]:
-    """Return the record and the plan of what is left, after a short wait for other runs' creates in flight."""
+    """Return the record and a plan of the remaining changes, after a short wait for creates of other runs in flight."""
     interrupted, last_grace = ports.inbox.interrupted, run.context.limits.last_grace
     addresses = {result.address for result in results}
     own = {result.attempt for result in results if result.attempt is not None}

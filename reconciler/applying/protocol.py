@@ -1,7 +1,8 @@
 """The write-ahead protocol of a run, as a state machine without I/O.
 
 It takes events and returns effects (see `events`). Each event comes with its time; randomness, planning and the record
-are passed in. So a simulation can run the same code in one thread that production runs with threads and a network.
+are passed in. A simulation can therefore run, in one thread, the same code that production runs with threads and
+a network.
 
 Its invariants:
 
@@ -58,7 +59,7 @@ _REPLACED = "the record in the store no longer contains what this run has read o
 
 
 class Run:
-    """A run of an approved plan. `start` and `handle` return the effects to perform; `finished` tells when to stop.
+    """A run of an approved plan. `start` and `handle` return the effects to perform; `finished` is true at the end.
 
     `work` holds the waiting changes and the results, `creates` the calls, and `appends` the record and the facts to
     append. `failure` is the unexpected error that ended the run, if there was one. `messages` tell a person what the
@@ -139,7 +140,7 @@ class Run:
     def stray_outcomes(self, record: Record | None, now: Instant) -> list[Answered]:
         """Return outcomes for intents that were treated as not appended but reached the record after all.
 
-        Without a record to check, the intents of a last append that failed are assumed to have reached it.
+        If `record` is None, the intents of a failed last append are assumed to be in the record.
         """
         if record is None:
             late = self._in_doubt
@@ -199,7 +200,7 @@ class Run:
             self._yield(now)
 
     def _yield(self, now: Instant) -> None:
-        """Wait before the next intents: longer after each lost round, and longer if the store is slow."""
+        """Wait before the next intents: longer after each lost conflict, and longer if the store is slow."""
         limits = self.context.limits
         shortest = max(limits.first_yield, 2 * self.appends.took)
         wait = min(shortest * 2**self._lost_rounds, max(shortest, limits.longest_yield))
@@ -207,7 +208,7 @@ class Run:
         self._yield_until = now.steady + wait * (0.5 + self.context.jitter() / 2)
 
     def _queue_unchanged(self, changes: Sequence[Change]) -> int:
-        """Queue the changes that a new plan contains too, and skip the others. Return the number queued."""
+        """Queue the changes that a new plan also contains, skip the others, and return the number of queued changes."""
         if not changes:
             return 0
         fresh, gate, reason = self._replan()
@@ -226,7 +227,7 @@ class Run:
         return queued
 
     def _replan(self) -> tuple[Mapping[str, Change], str, str]:
-        """Plan again. Return the changes by digest, the closed gate or "", and why all other changes are skipped."""
+        """Plan again. Return the changes by digest, the closed gate or "", and the reason to skip all others."""
         gate = ", ".join(self.appends.reading.standing.obstacles)
         try:
             plan = self.context.replan(self.appends.reading)
@@ -285,7 +286,7 @@ class Run:
         return effects
 
     def _drafts(self, now: Instant) -> list[ChangeDraft]:
-        """Return the drafts to append now; a run that yields appends drafts only together with pending facts."""
+        """Return the drafts to append now. A run that waits after a conflict appends drafts only with pending facts."""
         yields = self._yield_until is not None and not (self.creates or self.appends.busy)
         if not self.work or not self.appends.idle or yields:
             return []
@@ -294,6 +295,6 @@ class Run:
 
 
 def _why_blocked(change: Change) -> str | None:
-    """Return the reason that blocks a change: for a closed gate the last one, which names the gate."""
+    """Return the reason that blocks a change. For a closed gate, it is the last reason, which names the gate."""
     last = change.block in (Block.GATE, Block.FOREIGN)
     return change.reasons[-1 if last else 0].what if change.reasons else None

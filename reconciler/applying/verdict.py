@@ -88,7 +88,7 @@ def completed(
 def verdict_of(results: Sequence[Result], left: Plan, attempts: Sequence[Attempt]) -> Verdict:
     """Return the verdict, given the results, the plan that is `left`, and the unresolved `attempts`.
 
-    Behind a closed gate even an empty plan is a failure, because nobody knows what exists.
+    If a gate is closed, even an empty plan is a failure, because nobody knows what exists.
     """
     unresolved_left = any(change.block is Block.UNRESOLVED for change in left.changes)
     if attempts or unresolved_left or any(result.outcome is Done.UNKNOWN or not result.recorded for result in results):

@@ -1,4 +1,4 @@
-"""Holds the changes of a run that wait, and the results of the finished ones."""
+"""Holds the waiting changes of a run, and the results of its finished changes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 class WorkQueue:
     """The waiting changes and the results.
 
-    `sends` are the changes that need a call, by target; `local` are those that only append facts, by address. `results`
-    are by address and action. `requested` are the attempts whose removal this run has requested, and `restored` those
-    that it has restored.
+    `sends` are the changes that need a call, by target; `local` are the changes that only append facts, by address.
+    `results` are by address and action. `requested` are the attempts whose removal this run has requested, and
+    `restored` are the attempts that it has restored.
     """
 
     def __init__(self) -> None:
@@ -48,9 +48,9 @@ class WorkQueue:
         return waiting
 
     def take_send(self, target: TargetName) -> tuple[Change, list[Change]]:
-        """Remove and return a target's next change that sends, and the local changes to record with its intent.
+        """Remove and return a target's next change that needs a call, and the local changes to record with its intent.
 
-        The local changes have the same address. If they were recorded earlier, they would alter the change that sends.
+        The local changes have the same address. If they were recorded earlier, they would alter the first change.
         """
         change = self.sends[target].popleft()
         if not self.sends[target]:
@@ -58,7 +58,7 @@ class WorkQueue:
         return change, self._take_ready(change.address) if change.address in self.local else []
 
     def take_local(self) -> list[Change]:
-        """Remove and return the local changes that can be made now: those at addresses without a pending create."""
+        """Remove and return the local changes that can be made now, at addresses without a pending create."""
         return [
             change
             for address in [*self.local]
@@ -67,12 +67,12 @@ class WorkQueue:
         ]
 
     def drop_sends(self, target: TargetName, outcome: Done, detail: str) -> None:
-        """Finish a target's changes that wait to be sent."""
+        """Finish the changes of a target that wait to be sent."""
         for change in self.sends.pop(target, ()):
             self.finish(change, outcome, detail=detail)
 
     def drop_all(self, outcome: Done, detail: str) -> None:
-        """Finish all waiting changes: changes that send get `outcome`, and the others are skipped."""
+        """Finish all waiting changes: changes that need a call get `outcome`, and the others are skipped."""
         for change in self.take_all():
             self.finish(change, outcome if change.action in SENDS else Done.SKIPPED, detail=detail)
 
@@ -95,7 +95,7 @@ class WorkQueue:
     def _take_ready(self, address: Address) -> list[Change]:
         """Remove and return the local changes of an address that can be made now.
 
-        A REMOVE waits until its codes are created elsewhere, and is skipped if that fails.
+        A REMOVE waits until its codes are created elsewhere, and is skipped if a create fails.
         """
         ready, waiting = [], []
         for change in self.local.pop(address):

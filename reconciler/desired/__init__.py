@@ -8,7 +8,7 @@ Each stage adds its mistakes to one `Mistakes` and continues with the rest, so t
 3. `credentials` masks secrets in the text of a file before it is parsed, and removes values whose keys name a secret.
 4. `sections` merges the top-level keys of all files: targets, patterns with their subscriptions, and `state`, `record`,
    `recipients`, `verification` and `parity`, which may occur only once.
-5. `targets` reads the declarations; environment variables override their addresses.
+5. `targets` reads the declarations; environment variables override their URLs.
 6. `patches` reads the fields that each pattern sets. `merging` merges them for each target from the general pattern to
    the specific one, substitutes variables, checks the URL (`urls`), and refuses event codes that two subscriptions of
    one service have in common.

@@ -30,7 +30,7 @@ _NAMES = re.compile(
 _ADDRESSES = r"(?i)(ur[il]|host|path|endpoint)s?$"
 _USER_INFO = r"://[^/?#\s]*@"
 _PASSWORD = r"(?i)://[^/?#\s]*:[^/?#\s]*@|https?://[^/?#\s]*@|[?&](ssl)?password="  # noqa: S105 - a pattern
-"""A password in the place of the record; ssh and database URLs may have a user name without a password."""
+"""Matches a password in the place of a record. In ssh and database URLs, a user name without a password is allowed."""
 
 _IN_WORD: Final = r"[^\s\"',\[]"
 _LOOKS: Final = (
@@ -43,7 +43,10 @@ _LOOKS: Final = (
         rf"(?<!{_IN_WORD})(?!\{{|{_IN_WORD}{{0,200}}://){_IN_WORD}{{0,200}}eyJ[\w-]{{5,}}\.[\w-]{{5,}}\.[\w-]*",
         "an access token"),
 )  # fmt: skip
-"""Secrets that no variable holds: a text that each contains, its pattern, and its description."""
+"""Kinds of secrets that no variable holds.
+
+Each kind has marks (a secret contains at least one of them), a pattern, and a description.
+"""
 
 _SECRETS: Final = (
     "GITHUB_TOKEN", "GH_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_STORAGE_ACCOUNT_KEY",
@@ -55,7 +58,7 @@ _LONG_WORD = 16
 
 
 def secrets(targets: Iterable[str], lookup: Callable[[str], str | None]) -> dict[str, str]:
-    """Return the variable of each secret, keyed by the secret's forms in YAML and in URLs, longest form first.
+    """Return the forms of all secrets in YAML and in URLs, longest first, each with the name of the secret's variable.
 
     Short secrets and plain words are left out, because they may occur in any text.
     """
@@ -101,7 +104,7 @@ def remove(node: Node, mistakes: Mistakes, prefix: str = _ANY_TARGET) -> None:
     """Report and remove every credential under `node`, so that nothing else is reported about it.
 
     A credential is a value whose key names a secret, in any spelling. A URL with user info is reported but stays.
-    `prefix` begins the names of the variables to use instead.
+    The names of the variables to use instead begin with `prefix`.
     """
     if isinstance(node, ListNode):
         for item in node.value:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from reconciler.desired.mistakes import Mistakes
 
 SIZE_LIMIT = 8 * 1024 * 1024
-"""The size limit of one file in bytes. Ten thousand subscriptions take about two million."""
+"""The size limit of one file in bytes. Ten thousand subscriptions take about two million bytes."""
 
 _SUFFIXES = (".yaml", ".yml")
 _PAGES = (".md",)  # files for people, next to the YAML files
@@ -79,7 +79,7 @@ def _walk(top: Path, mistakes: Mistakes) -> Iterator[Path]:
 
 
 def _read(path: Path, mistakes: Mistakes, *, explicit: bool) -> File | None:
-    """Read one file. A pipe is read only if the user named it: in a directory, a read could block forever."""
+    """Read one file. A pipe is read only if the user named it, because the read could block forever."""
     at = _top(path)
     try:
         if not explicit and not path.is_file():
@@ -105,7 +105,7 @@ def _read(path: Path, mistakes: Mistakes, *, explicit: bool) -> File | None:
 
 
 def place_after(name: str, text: str) -> Place:
-    """Return the place directly after `text`, with which the file `name` begins."""
+    """Return the place directly after `text`, which is the beginning of the file `name`."""
     return Place(name, text.count("\n") + 1, len(text) - text.rfind("\n"))
 
 

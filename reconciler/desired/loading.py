@@ -33,7 +33,7 @@ def load(config: Path, lookup: Lookup = lambda _name: None) -> Desired:
 
 
 def load_sound(config: Path, lookup: Lookup = lambda _name: None) -> tuple[Desired, ConfigError | None]:
-    """Return the desired state like `load`, but only its valid parts if there are mistakes; and the error, if any."""
+    """Return the desired state like `load`, and None. If there are mistakes, return the valid parts and the error."""
     mistakes = Mistakes()
     contents = files.read(config, mistakes)
     gathered = sections.gather(_roots(contents, {}, mistakes), mistakes)

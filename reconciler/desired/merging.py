@@ -30,7 +30,8 @@ NOWHERE: Final = "https://nowhere.invalid/"
 """The start of the URL that replaces an invalid one; a configuration with mistakes is never applied."""
 
 LIMIT: Final = 200_000
-"""The limit of subscriptions on all targets, as a small file can expand to many; it bounds time and memory."""
+"""The maximum number of subscriptions on all targets. It bounds time and memory, because patterns can
+expand a small file to many subscriptions."""
 
 _PLACEHOLDER = re.compile(r"https?://([^/?:]*\.example)(?![^/?:])", re.IGNORECASE)
 
@@ -84,7 +85,7 @@ def _refuse_undeclared(
 
 
 def _has_fault(url: str, node: Node, mistakes: Mistakes) -> bool:
-    """True if a webhook URL has a fault, which is reported unless its place has a mistake already."""
+    """True if a webhook URL has a fault. The fault is reported unless its place already has a mistake."""
     fault = urls.fault(url)
     if fault is not None:
         mistakes.add_first(fault.name, node, f"webhookUrl {fault.what}: {shown(url)}", fault.remedy)
@@ -110,8 +111,8 @@ class _Merger(Struct):
     """Merges the subscriptions of one target.
 
     `unusable` are variables with a mistake, or None if any variable may have one. `lost` are the names of subscriptions
-    under patterns that match no target, as they may be meant for this one. `hosts` are placeholder hosts already warned
-    about.
+    under patterns that match no target, because they may be meant for this target. `hosts` are the placeholder hosts
+    with a warning.
     """
 
     target: TargetName
@@ -158,7 +159,7 @@ class _Merger(Struct):
     def _complete(self, name: str, patch: Patch) -> Subscription | None:
         """Return the subscription that the merged patches define, or None if they give no event codes.
 
-        Reports missing fields and a bad URL.
+        Missing fields and an invalid URL are reported.
         """
         codes, url = patch.codes, patch.url
         if codes is None or url is None:
@@ -215,9 +216,9 @@ _Conflict = tuple[Subscription, Subscription, list[str]]
 def refuse_overlaps(
     subscriptions: Iterable[Subscription], declared: Mapping[TargetName, Declared], mistakes: Mistakes
 ) -> None:
-    """Report each pair of subscriptions of one service that share a code but must not, at the place of the later one.
+    """Report each pair of subscriptions of one service that share a code but must not, at the later subscription.
 
-    A variable that overrides `base_url` may have merged two services into one, so the message names such a variable.
+    A variable that overrides `base_url` may have merged two services into one, so the message names this variable.
     """
     targets = {name: each.target for name, each in declared.items() if each.target is not None}
     services = {name: target.service for name, target in targets.items()}

@@ -18,7 +18,7 @@ MASK: Final = "\N{FULL BLOCK}"
 """The replacement for each character of a secret."""
 
 FILE_LIMIT: Final = 100
-"""The limit of reported mistakes of one file: a wrongly generated file may have one on each line."""
+"""The maximum number of mistakes reported for one file. An invalid generated file may have one on each line."""
 
 _FILE_KEPT = 10 * FILE_LIMIT  # they are not found in order of place
 _SHOWN = 60
@@ -49,8 +49,9 @@ def position(message: Message) -> tuple[Place, str]:
 class Mistakes(Struct):
     """The mistakes found.
 
-    If a file has very many, `found` has only some of them; `count` counts all. `unread` are warnings. `hidden` is true
-    if a file or a section could not be read. Missing declarations are then not reported: they may be in that part.
+    If a file has very many mistakes, `found` has only some of them, but `count` includes all. `unread` are warnings
+    about files that are not read. `hidden` is true if a file or a section could not be read. Missing declarations are
+    then not reported, because they may be in that file or section.
     """
 
     found: set[Message] = field(default_factory=set)
@@ -62,7 +63,7 @@ class Mistakes(Struct):
     _in_file: Counter[str] = field(default_factory=Counter)
 
     def add(self, name: str, at: Place | Positioned, what: str, *remedy: str | Step, once: str = "") -> None:
-        """Add a mistake, once for each place; `once` identifies it there, regardless of the target it is found for.
+        """Add a mistake, once for each place. `once` identifies the mistake if `what` differs between targets.
 
         A mistake whose message would show a masked secret is a consequence of the mask, and is left out.
         """
@@ -79,7 +80,7 @@ class Mistakes(Struct):
             self.found.add(_message(name, at, what, remedy))
 
     def add_first(self, name: str, at: Place | Positioned, what: str, *remedy: str | Step) -> None:
-        """Add a mistake unless its place already has one: a value is checked again for each target that inherits it."""
+        """Add a mistake unless its place has one already, because each target that inherits a value checks it again."""
         at = at if isinstance(at, Place) else place(at)
         if at not in self._places:
             self.add(name, at, what, *remedy)
@@ -94,9 +95,9 @@ class Mistakes(Struct):
         self.warnings.add(_message(name, at if isinstance(at, Place) else place(at), what, (remedy,)))
 
     def nearest(self, word: str, known: Iterable[str], at: Positioned) -> str | None:
-        """Return the name that `word` was probably meant to be.
+        """Return the known name that `word` was probably meant to be.
 
-        Returns None if there is none, or if the file has too many mistakes.
+        Returns None if no name is similar, or if the file has too many mistakes.
         """
         from difflib import get_close_matches  # noqa: PLC0415 - only a configuration with mistakes pays for it
 
@@ -142,5 +143,5 @@ def listed(names: Iterable[str]) -> str:
 
 
 def question(meant: str | None) -> str:
-    """Return the question "did you mean …?"; empty for None."""
+    """Return the question "did you mean …?", or "" if `meant` is None."""
     return "" if meant is None else f" (did you mean {meant!r}?)"

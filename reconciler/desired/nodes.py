@@ -1,4 +1,4 @@
-"""Parses YAML text into a tree of nodes with positions; everything but mappings, lists and text is a mistake.
+"""Parses YAML text into a tree of nodes with positions. Anything other than mappings, lists and text is a mistake.
 
 `yaml.load` is not used: it keeps the last of two equal keys, reads `no` as False and `0123` as 83, and expands aliases
 until memory is full.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 DEPTH_LIMIT: Final = 64
 EVENT_LIMIT: Final = 500_000
-"""The limit of events in one file, which bounds memory. Ten thousand subscriptions make about a hundred thousand."""
+"""The limit of events in one file, which bounds memory. Ten thousand subscriptions cause about a hundred thousand."""
 
 Loader = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 
@@ -170,7 +170,7 @@ def refuse_duplicate(member: Member, first: Member, mistakes: Mistakes) -> None:
 
 
 def _refuse_syntax(file: File, problem: MarkedYAMLError, mistakes: Mistakes) -> None:
-    """Report the parser's message, with a remedy for common mistakes."""
+    """Report a syntax error with the parser's message, and with a remedy if the mistake is common."""
     mark = cast("Mark", problem.problem_mark)
     lines = file.data.decode().split("\n")
     line = min(mark.line, len(lines) - 1)  # the parser places the end of a file after its last line

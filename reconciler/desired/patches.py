@@ -1,4 +1,4 @@
-"""Reads patches: the fields that one pattern sets for one subscription, and that override more general patterns."""
+"""Reads patches: the fields that a pattern sets for a subscription, which override more general patterns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PIECE = rf"\{{\{{|\}}\}}|\{{({VARIABLE})\}}"
 
 
 class Given(Struct, Generic[_Value], frozen=True, gc=False):
-    """The value of a field and its node; `sound` is false if it has a mistake.
+    """The value of a field and its node. `sound` is false if the value has a mistake.
 
     `eventCodes` are sorted, without invalid ones; variables in `webhookUrl` are not yet substituted.
     """
@@ -33,7 +33,7 @@ class Given(Struct, Generic[_Value], frozen=True, gc=False):
 
 
 class Patch(Struct, frozen=True, gc=False):
-    """The fields that one pattern sets for one subscription; `wanted` is false if it is `null`."""
+    """The fields that one pattern sets for one subscription. `wanted` is false if the pattern has `null` instead."""
 
     key: Member
     wanted: bool = True
@@ -41,7 +41,7 @@ class Patch(Struct, frozen=True, gc=False):
     url: Given[str] | None = None
 
     def over(self, general: Patch) -> Patch:
-        """Return this patch, completed from a more general one; this patch alone if either is `null`."""
+        """Return this patch, completed with the fields of a more general patch unless one of the two is `null`."""
         if not self.wanted or not general.wanted:
             return self
         return Patch(self.key, codes=self.codes or general.codes, url=self.url or general.url)
@@ -85,7 +85,7 @@ def _template(node: Node, mistakes: Mistakes) -> Given[str]:
 
 
 def attempts(template: str) -> int:
-    """Return how often a template contains the variable `{attempt}`; text between doubled braces does not count."""
+    """Return the number of variables `{attempt}` in a template. Text between doubled braces does not count."""
     if "{{" not in template:
         return template.count(ATTEMPT)
     return sum(piece[1] == "attempt" for piece in re.finditer(_PIECE, template))
@@ -102,7 +102,7 @@ def _codes(node: Node, mistakes: Mistakes) -> Given[tuple[str, ...]]:
 
 
 def _valid_codes(node: Node, items: list[Node], mistakes: Mistakes) -> Given[tuple[str, ...]]:
-    """Report mistakes in event codes and return the valid ones."""
+    """Report mistakes in event codes, and return the valid codes."""
     if not items:
         remedy = "add a code, or write null for the subscription to exclude it"
         mistakes.add("no-codes", node, "eventCodes is empty", remedy)

@@ -43,7 +43,7 @@ def content(node: Node, kind: type[_Valued[_Value]], name: str, mistakes: Mistak
 
 
 def is_named(rule: Field, member: Member, mistakes: Mistakes) -> bool:
-    """True if a key is a name that the NAMES field allows; otherwise it is reported."""
+    """True if a key is a valid name in a NAMES field. An invalid name is reported."""
     if _fullmatch(rule.pattern)(member.key):
         return True
     mistakes.add("invalid-name", member, f"expected {rule.expected}, got {shown(member.key)}", rule.remedy)
@@ -51,9 +51,9 @@ def is_named(rule: Field, member: Member, mistakes: Mistakes) -> bool:
 
 
 def fields(node: Node, name: str, known: Collection[str], mistakes: Mistakes) -> dict[str, Node] | None:
-    """Return the values of the `known` keys of a mapping; report other keys, without their values.
+    """Return the values of the `known` keys of a mapping, and report all other keys without their values.
 
-    A misspelt key counts as the key that it resembles, so the latter is not reported as missing.
+    A misspelt key counts as the key that it resembles, so that no missing key is reported in addition.
     """
     given = content(node, MapNode, name, mistakes)
     if given is None:
@@ -70,7 +70,7 @@ def fields(node: Node, name: str, known: Collection[str], mistakes: Mistakes) ->
 
 
 def refuse_key(member: Member, name: str, known: Collection[str], mistakes: Mistakes) -> str | None:
-    """Report a key that `name` does not have, and return the key that was probably meant, if any."""
+    """Report an unknown key in `name`, and return the known key that was probably meant, or None."""
     meant = mistakes.nearest(member.key, known, member)
     what = f"unknown key {shown(member.key)} in {name}{question(meant)}"
     mistakes.add("unknown-key", member, what, f"valid keys: {listed(known)}")

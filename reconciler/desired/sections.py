@@ -1,4 +1,4 @@
-"""Merges the top-level keys of all files, each defined at most once, and reads the sections that are not tables."""
+"""Merges the top-level keys of all files, and reads the sections `recipients`, `verification` and `parity`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Members = dict[str, Member]
 Lookup = Callable[[str], str | None]
-"""Returns the value of a variable by its name, None if it is unset."""
+"""A function that returns the value of a variable by name, or None if the variable is unset."""
 
 
 class Pattern(Struct):
@@ -55,7 +55,7 @@ class Sections(Struct):
 
 
 def gather(roots: Iterable[Node], mistakes: Mistakes) -> Sections:
-    """Return all files as one. A duplicate key is reported at its second place, and the first one counts."""
+    """Return the merged files. A duplicate key is reported at its second place, and its first value is used."""
     sections = Sections()
     for root in roots:
         if isinstance(root, MapNode):
@@ -135,7 +135,7 @@ def read_recipients(node: Node | None, lookup: Lookup, mistakes: Mistakes) -> tu
 
 
 def _check(recipient: str, at: Place, mistakes: Mistakes) -> bool:
-    """True if data can be encrypted to a recipient; otherwise the recipient is reported."""
+    """True if data can be encrypted to a recipient. An invalid recipient is reported."""
     remedy = "use the public key (age1 and 58 characters), never the secret key"
     if re.fullmatch(RECIPIENT.pattern, recipient):  # age also accepts capitals, so one key could become two recipients
         import pyrage  # type: ignore[import-untyped]  # noqa: PLC0415 - most starts need not pay for it

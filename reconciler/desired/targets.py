@@ -1,4 +1,4 @@
-"""Reads declared targets: their addresses, which the environment may override, and their variables."""
+"""Reads declared targets: their URLs, which environment variables may override, and their variables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KEYS: Final = tuple(key.name for key in TARGET_KEYS)
 
 
 class Declared(Struct, frozen=True):
-    """A declared target, as far as it has no mistakes.
+    """A declared target, without the parts that have mistakes.
 
     `variables` includes the reserved ones. A variable without a usable value is None, and `variables` itself is None if
     `vars` cannot be read. `unknown` is the node of `unknown:`, if given.

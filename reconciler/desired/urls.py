@@ -22,7 +22,7 @@ _SOME_ATTEMPT = "0" * 32
 
 
 class Fault(Struct, frozen=True):
-    """The fault of a URL: its name, a phrase to follow the field's name, and a remedy."""
+    """The fault of a URL: its name, a phrase that follows the field's name in a message, and a remedy."""
 
     name: str
     what: str
@@ -57,7 +57,7 @@ _DIAGNOSES: Final = (
 
 
 def fault(url: str) -> Fault | None:
-    """Return the fault of a webhook URL or of a template with `{attempt}`. Return None if there is no fault."""
+    """Return the fault of a webhook URL or of a template with `{attempt}`, or None if there is no fault."""
     if len(url) > LENGTH_LIMIT - len(_SOME_ATTEMPT) and len(filled(url, _SOME_ATTEMPT)) > LENGTH_LIMIT:
         return TOO_LONG
     match = _URL.fullmatch(url)
@@ -76,7 +76,7 @@ def base_fault(url: str) -> Fault | None:
 
 @lru_cache(maxsize=4096)
 def _host_fault(scheme: str, host: str) -> Fault | None:
-    """Return the fault of a host in lower case, alone or in combination with the scheme, or None if there is none."""
+    """Return the fault of a lower-case host, or of its combination with the scheme, or None if there is none."""
     labels = host.split(".")
     try:
         if host.startswith("["):

@@ -77,8 +77,8 @@ _MOST = 3
 def suggestion(names: Iterable[str], known: Iterable[str], before: str = "") -> str:
     """Return the known names most similar to the unknown ones, as a question in parentheses, or "" if none is similar.
 
-    Names with several segments are similar if each segment is, as all addresses of a target begin alike. `before` is
-    prepended to each name.
+    Names with several segments are similar only if every segment is similar, because all addresses of a target begin
+    alike. `before` is prepended to each name.
     """
     candidates = sorted(set(known))
     meant = [f"{before}{name}" for unknown in names for name in _alike(unknown, candidates)]
@@ -108,7 +108,7 @@ def is_pattern(text: str) -> bool:
 
 
 class Selection(Struct, frozen=True, dict=True):
-    """Globs over targets (`europe/*`) and addresses (`*/production/offers`). No globs select everything."""
+    """Globs over targets (`europe/*`) and addresses (`*/production/offers`). Without globs, everything is selected."""
 
     patterns: tuple[str, ...] = ()
 
@@ -133,7 +133,7 @@ class Selection(Struct, frozen=True, dict=True):
         )
 
     def touches(self, target: TargetName) -> bool:
-        """True if the target, or possibly an address on it, is selected."""
+        """True if the target is selected, or an address on it may be selected."""
         return not self.patterns or bool(self._concerning(target))
 
     def unmatched(self, targets: Collection[TargetName], addresses: Collection[Address]) -> list[str]:
@@ -167,7 +167,7 @@ class Selection(Struct, frozen=True, dict=True):
 
     @cached_property
     def _globs(self) -> list[tuple[str, str]]:
-        """Return the other patterns, each with its first two segments, which select targets."""
+        """Return the patterns that may match several targets, each preceded by its first two segments."""
         return [(over, pattern) for over, pattern in self._targets_of_patterns if not _is_name(over)]
 
     @property
@@ -180,7 +180,7 @@ def _is_over_addresses(pattern: str) -> bool:
 
 
 def has_wildcard(glob: str) -> bool:
-    """True if a glob may match more than itself."""
+    """True if a glob has a wildcard and may therefore match several names."""
     return not _WILDCARDS.isdisjoint(glob)
 
 

@@ -41,7 +41,7 @@ class Overlap(StrEnum):
 
 
 class Replace(StrEnum):
-    """When to create a subscription with a new URL: beside the old subscription, or only after its removal."""
+    """The rule for a new URL: create a subscription beside the old subscription, or only after its removal."""
 
     OVERLAP = "overlap"
     WAIT = "wait"
@@ -55,7 +55,7 @@ class Unknown(StrEnum):
 
 
 class Target(Struct, frozen=True):
-    """A declared target with the addresses in use; the settings override those in `config/`.
+    """A declared target, with the URLs in use: environment variables override the URLs in `config/`.
 
     `base_url` and `auth_url` have no trailing slash. An audience is `audience_base`, a slash and one of API_NAMES.
     `overridden` names the fields among `base_url`, `auth_url` and `audience_base` that a variable overrides.
@@ -114,8 +114,8 @@ class ParityException(Struct, frozen=True):
 class Desired(Struct, frozen=True, dict=True):
     """The contents of `config/`. Targets and subscriptions are sorted, with their names and addresses as keys.
 
-    `state` is the place of the record, and `record` its id, each as named in `config/` or "". `unread` are warnings
-    about files that are not read; only `validate` shows them.
+    `state` is the place of the record, and `record` is its id, as in `config/`, or "" if not given. `unread` are
+    warnings about files that are not read; only `validate` shows them.
     """
 
     targets: Mapping[TargetName, Target]
@@ -129,7 +129,7 @@ class Desired(Struct, frozen=True, dict=True):
     unread: tuple[Message, ...] = ()
 
     def target(self, name: str, where: str) -> Target:
-        """Return the declared target of a name, which is given at `where`. Raises SelectionError with similar names."""
+        """Return the declared target with a name. Raises SelectionError, which names `where`, if there is none."""
         target = self.targets.get(TargetName(name))
         if target is None:
             what = f"target not declared in config/{suggestion([name], self.targets)}"

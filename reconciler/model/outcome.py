@@ -31,8 +31,8 @@ class Answer(Discreet, frozen=True):
 
     `status` is the HTTP status, or None if no status line arrived. `detail` is one line for a person, without secrets.
     `head` is the status line and the headers, including the blank line; `body` is the part of the body that was read,
-    at most 1 MiB. Both may hold a secret, so the `repr` omits them. `retry_after` is the number of seconds that a 429
-    asks to wait; it is 0 after a 401 if a new token is available. `date` is the Date header.
+    at most 1 MiB. Both may hold a secret, so the `repr` omits them. `retry_after` is the number of seconds to wait
+    after a 429; it is 0 after a 401 if a new token is available. `date` is the Date header.
     """
 
     unprinted = ("body", "head")

@@ -1,6 +1,6 @@
-"""The plan: frozen, sorted, serialisable values that say what `apply` would do and why.
+"""The plan, which says what `apply` would do and why, and the results of an apply.
 
-Also the results of an apply.
+All values are frozen, sorted and serialisable.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Action(StrEnum):
 
 SENDS = (Action.CREATE, Action.EXTEND, Action.REPLACE, Action.RETRY)
 LOCAL = (Action.RESTORE, Action.REMOVE)
-"""SENDS are the actions that need a call; LOCAL are those that only append facts. BLOCKED does nothing."""
+"""SENDS are the actions that need a call; LOCAL are the actions that only append facts. BLOCKED does nothing."""
 
 
 class Block(StrEnum):
@@ -41,7 +41,8 @@ class Block(StrEnum):
 
     - GATE: the record is not the current one, or a loss is open.
     - FOREIGN: the target is bound to another service or account.
-    - UNRESOLVED: an attempt has an unknown outcome; IN_FLIGHT: it may still get an outcome.
+    - UNRESOLVED: an attempt has an unknown outcome.
+    - IN_FLIGHT: an attempt has no outcome yet, but may still get one.
     - ELSEWHERE: a route is in force under another address.
     - WAITS: something must be removed first.
     - DEPENDS: another change, which is blocked, must come first.
@@ -194,7 +195,7 @@ class Verdict(StrEnum):
 
 
 class Done(StrEnum):
-    """The outcomes of a change, in the order in which summaries list them. A create has those of `Outcome`."""
+    """The outcomes of a change, in the order in which summaries list them. The values of `Outcome` are for creates."""
 
     CREATED = "created"
     REJECTED = "rejected"
@@ -208,8 +209,8 @@ class Done(StrEnum):
 class Result(Struct, frozen=True, gc=False):
     """The result of a change. `status` is an HTTP status, and `detail` one line for a person, without secrets.
 
-    `recorded` is true if the record is believed to contain the result; otherwise a recovery file does. `settled_by` is
-    that of the attempt, in epoch seconds, if its outcome is unknown; otherwise it is 0.
+    `recorded` is true if the record is believed to contain the result, and false if a recovery file contains it.
+    `settled_by` is copied from the attempt, in epoch seconds, if its outcome is unknown; otherwise it is 0.
     """
 
     address: Address
@@ -225,9 +226,9 @@ class Result(Struct, frozen=True, gc=False):
 class Applied(Struct, frozen=True):
     """The result of an apply.
 
-    - `removal` are the attempts whose removal it requested, and `restored` those that it restored.
+    - `removal` are the attempts whose removal it requested, and `restored` are the attempts that it restored.
     - `unresolved` are the attempts of the selected addresses that are unknown or overdue at the end.
-    - `left` is the plan made from the final reading of the record, or None if that failed.
+    - `left` is the plan made from the final reading of the record, or None if the reading failed.
     - `messages` tell a person about outcomes that are not in the record, and about errors of a store.
     - `signal` is the number of the signal that interrupted the apply, or None if there is none.
     """
@@ -252,7 +253,7 @@ class Health(StrEnum):
 
 
 class Finding(Struct, frozen=True):
-    """A finding of a check by `doctor`. `message` says where, what, and what to do."""
+    """A finding of a check by `doctor`. `message` gives the place, the problem, and the steps to take."""
 
     check: str
     health: Health

@@ -119,50 +119,50 @@ class Attempt(Struct, frozen=True, gc=False):
 
     @property
     def unresolved(self) -> bool:
-        """True if it is unknown whether it was created."""
+        """True if it is unknown whether the attempt was created."""
         return self.status in UNRESOLVED
 
     @property
     def blocks(self) -> bool:
-        """True if it is unresolved and no retry has superseded it."""
+        """True if the attempt is unresolved and no retry has superseded it."""
         return self.status in UNRESOLVED and not self.superseded_by
 
     @property
     def given_up(self) -> bool:
-        """True if a retry or a person treated it as not created; a notification may still prove that it exists."""
+        """True if a retry or a person treated the attempt as not created; a notification may still disprove this."""
         return bool(self.superseded_by) or (self.absent is not None and self.own_url)
 
     @property
     def imported(self) -> bool:
-        """True if it was created by other means and recorded by a person."""
+        """True if the attempt was created by other means and recorded by a person."""
         return not self.settled_by
 
     @property
     def own_url(self) -> bool:
-        """True if no other attempt has its URL, so that a notification there proves that it exists."""
+        """True if no other attempt has the same URL, so that a notification there proves that this attempt exists."""
         return has_attempt(self.template)
 
     @property
     def service(self) -> str:
-        """Return the key of the service on which it was created."""
+        """Return the key of the service on which the attempt was created."""
         return service_key(self.base_url)
 
     @property
     def routes(self) -> frozenset[Route]:
-        """Return its routes: each of its codes with the template of its URL."""
+        """Return the routes of the attempt: each of its codes with the template of its URL."""
         url = normal_url(self.template)
         return frozenset((code, url) for code in self.codes)
 
     def is_at(self, template: str) -> bool:
-        """True if it delivers to the URL with this template."""
+        """True if the attempt delivers to the URL with this template."""
         return self.template == template or normal_url(self.template) == normal_url(template)
 
     def settled(self, now: float) -> bool:
-        """True if its call can no longer be in flight at `now` (epoch seconds)."""
+        """True if the call of the attempt can no longer be in flight at `now` (epoch seconds)."""
         return now >= self.settled_by
 
     def in_flight(self, now: float) -> bool:
-        """True if it has no outcome yet and its call may still be in flight."""
+        """True if the attempt has no outcome yet and its call may still be in flight at `now` (epoch seconds)."""
         return self.status is Status.PENDING and not self.settled(now)
 
 
@@ -192,8 +192,8 @@ class Record(Struct, frozen=True, dict=True):
     - `head` is the hash of the last line, and `entries` is the number of lines.
     - `closed_to` is the place where the record continues, or "" if the record is open. `closed_for` is the id of the
       loss that `state copy` opened at that place.
-    - `base_urls` and `accounts` are the ones each target is bound to. A target has several only if a person has
-      declared that they are the same.
+    - `base_urls` and `accounts` map each target to the base URLs and accounts that it is bound to. A target has several
+      only if a person has declared that they are the same.
     - `services` maps the key of a service to the key that represents all services declared the same.
     - `contained` holds the hashes of all lines of this record, and of the lines merged from other histories.
     - `missed` holds the heads that a loss lists as missing.
@@ -246,10 +246,10 @@ class Record(Struct, frozen=True, dict=True):
         return self._by_service.get(service, {})
 
     def received_by(self, attempt: Attempt) -> dict[str, tuple[str, str]]:
-        """Return the codes whose notifications arrived at an attempt's URL since its create, with first and last time.
+        """Return, by code, the first and the last time since an attempt's create at which the code arrived at its URL.
 
-        A code that another attempt in force delivers there is left out, unless this attempt is in force or has a URL of
-        its own.
+        A code that another attempt in force delivers to the same URL is omitted, unless this attempt is in force or
+        has a URL of its own.
         """
         url, found = normal_url(attempt.url), {}
         rivals = {} if attempt.in_force or attempt.own_url else self.routes_at(self.service_of(attempt.base_url))

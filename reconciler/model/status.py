@@ -49,8 +49,8 @@ class TargetStatus(Struct, frozen=True):
 
     A target that is not `declared` has no plan. `recorded_twice` are routes that are recorded by an import
     and by another attempt but delivered only once. `revived` are attempts that delivered after their confirmed
-    removal. `cancelled` are attempts with codes whose removal request was cancelled lately: the operator may have
-    removed these codes all the same.
+    removal. `cancelled` are attempts with codes whose removal request was recently cancelled: the operator may have
+    removed these codes anyway.
     """
 
     name: TargetName
@@ -76,8 +76,8 @@ class ProjectStatus(Struct, frozen=True):
 class AwaitingRemoval(Struct, frozen=True):
     """An attempt whose removal, in full or only of `codes`, was requested.
 
-    `staying` are live attempts that deliver one of these codes to the same URL. Only their ids and ages distinguish
-    them, and they must not be removed by mistake.
+    `staying` are live attempts that deliver one of these codes to the same URL and must not be removed by mistake. Only
+    their ids and ages distinguish them from the attempt to remove.
     """
 
     attempt: Attempt
@@ -89,9 +89,9 @@ class AwaitingRemoval(Struct, frozen=True):
 class Removals(Struct, frozen=True):
     """Everything that the operator of one target should know, as of `at` (UTC, ISO 8601).
 
-    `awaiting` are to be removed. `restored` and `cancelled` must stay: an apply restores the former, and the removal
-    request for the latter was recently cancelled. `unknown` are creates with an unknown outcome, which only the
-    operator can look up.
+    `awaiting` are to be removed. `restored` must stay because an apply restores them, and `cancelled` because their
+    removal requests were recently cancelled. `unknown` are creates with an unknown outcome, which only the operator can
+    look up.
     """
 
     target: TargetName
@@ -106,8 +106,8 @@ class Unexplained(Struct, frozen=True):
     """Notifications that match no recorded attempt, or several. `where` is the URL or path at which they arrived.
 
     `ambiguous` are the addresses that they may belong to, if there are several. `unmanaged` is true if the URL belongs
-    to an attempt that is not in the record, so somebody else created it. `removed` is the last attempt that delivered
-    the code there until its removal was confirmed.
+    to an attempt that is not in the record, because somebody created it by other means. `removed` is the last attempt
+    that delivered the code there until its removal was confirmed.
     """
 
     code: str
@@ -155,7 +155,8 @@ class Parity(Struct, frozen=True):
     """The comparison of two targets.
 
     `ignored` are the declared differences, and `unused` the declarations that match no difference. `unapplied` are the
-    addresses that differ because an apply is pending, and `leaving` those that differ because a removal is awaited.
+    addresses that differ because an apply is pending, and `leaving` the addresses that differ because a
+    removal is awaited.
     """
 
     a: TargetName
@@ -173,7 +174,7 @@ class Parity(Struct, frozen=True):
 
 
 class Unpaired(Struct, frozen=True):
-    """A selected target whose counterpart is not declared; `matters` is true if that counts as a difference."""
+    """A selected target whose counterpart is not declared; `matters` is true if this counts as a difference."""
 
     target: TargetName
     counterpart: TargetName
@@ -183,8 +184,8 @@ class Unpaired(Struct, frozen=True):
 class Pairs(Struct, frozen=True):
     """The comparison of targets, pair by pair. `unused` are declared exceptions that no pair needs.
 
-    `foreign` names the targets that the record binds to another service or account than the settings name. `gates` say
-    why the record may not show what is in force, as in a plan.
+    `foreign` has messages about targets that the record binds to another service or account than the settings name.
+    `gates` has messages that say why the record may be wrong about what is in force, as in a plan.
     """
 
     compared: tuple[Parity, ...]

@@ -35,7 +35,7 @@ def normal_url(url: str) -> str:
 def service_key(base_url: str) -> str:
     """Return the key of a service, which is equal for all spellings of its base URL (RFC 3986, section 6.2.2).
 
-    It is only for comparison: the recorded and called URL stays as written.
+    The key is only for comparison: URLs are recorded and called as written.
     """
     key = normal_url(base_url).rstrip("/")
     scheme, _, rest = key.partition("://")
@@ -46,7 +46,7 @@ def service_key(base_url: str) -> str:
 
 
 def _plain_host(host: str) -> str:
-    """Return a host and port without the final dot of an absolute name; an IPv6 address is in its shortest form."""
+    """Return a host and port without the final dot of an absolute name. An IPv6 address is shortened."""
     name, colon, port = host.partition("]:" if host.startswith("[") else ":")
     if not host.startswith("["):
         return f"{name.removesuffix('.')}{colon}{port}"
@@ -79,7 +79,7 @@ def is_sandbox(base_url: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """True if a host never leaves this machine: a loopback address, or a name that RFC 6761 reserves for loopback."""
+    """True if a host is on this machine: a loopback address, or a name that RFC 6761 reserves for loopback."""
     try:
         return host == "localhost" or host.endswith(".localhost") or ip_address(host).is_loopback
     except ValueError:
@@ -91,7 +91,7 @@ ATTEMPT = "{attempt}"
 
 
 def has_attempt(template: str) -> bool:
-    """True if each create has its own URL."""
+    """True if a template contains `{attempt}`, so that each create has its own URL."""
     return ATTEMPT in template
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def foreign(target: Target, record: Record, account: str | None) -> tuple[Message, ...]:
-    """Return a message if the record binds a target to another service or account; nothing is created there then."""
+    """Return messages if the record binds a target to another service or account, so that nothing is created there."""
     service = record.service_of(target.base_url)
     others = [url for url in record.base_urls.get(target.name, ()) if record.service_of(url) != service]
     accounts = record.accounts.get(target.name)
@@ -41,10 +41,10 @@ def blocked(
     strange: Mapping[TargetName, tuple[Message, ...]],
     now: float,
 ) -> Change:
-    """Return the change as it is, or blocked by a closed gate.
+    """Return the change unchanged, or blocked if a gate is closed.
 
-    `gates` are the messages about the record, and `strange` those about each target. A create that waits for a removal
-    is blocked too: the removal without the create would leave a gap.
+    `gates` are the messages about the record, and `strange` the messages about each target. A create that waits for a
+    removal is blocked too, because the removal without the create would leave a gap.
     """
     creates = change.request is not None or change.block is Block.WAITS
     if standing.obstacles and (creates or (change.block is None and not standing.first_gate_open)):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Duplicates(Struct, frozen=True):
-    """The routes that several live attempts have, by code and URL; the attempt to keep comes first.
+    """The routes that several live attempts have, sorted. The attempts of a route begin with the one to keep.
 
     `delivered` are the routes that are delivered twice. `recorded` are the routes that are only recorded twice: an
     import and another attempt with the same codes and URL count as one subscription.
@@ -31,7 +31,7 @@ class Duplicates(Struct, frozen=True):
 
 
 def find_duplicates(record: Record) -> Duplicates:
-    """Return the routes that several live attempts of one service have, once for each target involved."""
+    """Return the routes that several live attempts on one service have, once for each target of these attempts."""
     services: dict[str, str] = {}  # by base URL
     first: dict[tuple[str, str], Attempt] = {}
     groups: dict[tuple[str, str], list[Attempt]] = {}
@@ -83,7 +83,7 @@ def surplus_of(subscription: Subscription, attempts: Sequence[Attempt]) -> list[
 
 
 def outlived(subscription: Subscription | Request, attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Return the live attempts that were given up and whose desired codes a later live attempt delivers too."""
+    """Return the live attempts that are `given_up` and whose desired codes later live attempts also deliver."""
     replaced = []
     for number, attempt in enumerate(attempts):
         if attempt.given_up and attempt.status is Status.LIVE:
@@ -96,7 +96,7 @@ def outlived(subscription: Subscription | Request, attempts: Sequence[Attempt]) 
 
 
 def _shared_routes(attempts: Sequence[Attempt]) -> Iterator[tuple[Duplicate, bool]]:
-    """Yield the routes that several attempts at one URL have, once for each target; True if delivered twice."""
+    """Yield the routes that several attempts at one URL have, once per target, with True if delivered twice."""
     ordered = sorted(attempts, key=_keep_first)
     by_code: dict[str, list[Attempt]] = {}
     for attempt in ordered:
@@ -114,7 +114,7 @@ def _shared_routes(attempts: Sequence[Attempt]) -> Iterator[tuple[Duplicate, boo
 
 
 def is_recorded_twice(one: Attempt, other: Attempt) -> bool:
-    """True if one of two attempts may be an import of the other, so that only one subscription may exist."""
+    """True if one attempt may be an import of the other, so that both may be the same subscription."""
     if one.id in other.beside or other.id in one.beside:
         return False
     return one.codes == other.codes and other.is_at(one.template) and (one.imported or other.imported)

@@ -45,9 +45,10 @@ class Observed(Struct, frozen=True, order=True):
 
 
 class Matches(Struct, frozen=True):
-    """The evidence in notifications: `observed` matched a recorded attempt, `unexplained` matched none or several.
+    """The evidence in notifications.
 
-    `observed` omits evidence that is already recorded.
+    `observed` are notifications that match one recorded URL and are not recorded yet. `unexplained` are notifications
+    that match no recorded URL, or several.
     """
 
     observed: tuple[Observed, ...]
@@ -113,9 +114,9 @@ class _Deliveries:
         self._patterns = {normal_url(template) for template in templates} | {_path(template) for template in templates}
 
     def matching(self, sighting: Sighting) -> list[Attempt]:
-        """Return the attempts that deliver this notification: the attempts with its exact URL, or else with its path.
+        """Return the attempts that may have delivered a notification.
 
-        Recorded URLs are not compared by path alone.
+        If its URL is recorded, the whole URL is compared, otherwise only the path and the query.
         """
         url = _normal(sighting.url)
         index, key = (self._by_url, url) if url in self._urls else (self._by_path, sighting.path)

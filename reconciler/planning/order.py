@@ -27,7 +27,7 @@ _MOVED = Message("codes-move", "its event codes move to another subscription")
 
 def ordered(changes: Sequence[Change], routes: Routes, selection: Selection) -> list[Change]:
     """Return the selected changes, sorted, with their dependencies and the reasons that follow from them."""
-    # No removal of this plan lets these go on; a `replace: wait`, which one does, has its reasons later.
+    # No removal of this plan unblocks these. A change under `replace: wait` gets its reasons later.
     stuck = {each.address for each in changes if each.block and (each.block is not Block.WAITS or each.reasons)}
     takers = _takers(changes, stuck, routes)
     pairs = _exchanged(changes, routes) if len(changes) > 1 else {}
@@ -52,7 +52,7 @@ _REMOVING = (Action.REMOVE, Action.REPLACE)
 
 
 def _takers(changes: Sequence[Change], stuck: set[Address], routes: Routes) -> dict[tuple[str, str], set[Address]]:
-    """Return, for each code on each service, the addresses that create it, including blocked ones."""
+    """Return, for each code on each service, the addresses that create it, including blocked addresses."""
     takers: dict[tuple[str, str], set[Address]] = {}
     for change in changes:
         taken = change.after if change.block and change.address in stuck else change.request
@@ -98,7 +98,7 @@ def _after_takers(
 
 
 def _one_block(changes: Iterable[Change]) -> list[Change]:
-    """Return the changes with only one BLOCKED change per address, preferably the blocked create."""
+    """Return the changes with the BLOCKED changes of each address merged into one, preferably the blocked create."""
     by_address: dict[Address, Change] = {}
     rest = []
     for change in changes:

@@ -41,9 +41,10 @@ def parity(  # noqa: PLR0913 - each is a question of its own
 ) -> Pairs:
     """Compare two targets, or two patterns of targets pair by pair.
 
-    With `gate`, the differences are the subscriptions that B desires and A does not have live; with `proven`, also
-    those that A was not yet observed delivering `soak` seconds before `now`. At a gate, a target of A without a
-    counterpart in B is not a difference. `accounts` are the hashes of client ids, as for a plan. Raises SelectionError.
+    With `gate`, the differences are the subscriptions that `b` desires and that are not live in `a`. With `proven`,
+    they include the subscriptions that `a` was not observed delivering by `soak` seconds before `now`. In both cases, a
+    target of `a` without a counterpart in `b` is not a difference. `accounts` are the hashes of client ids, as for a
+    plan. Raises SelectionError.
     """
     pairs, others = _pairs(a, b, desired.targets)
     observed_by = "" if not proven else _WHENEVER if soak is None else stamp(now - soak)
@@ -80,7 +81,10 @@ def _compare(desired: Desired, record: Record, a: TargetName, b: TargetName) -> 
 
 
 def _gate(desired: Desired, record: Record, a: TargetName, b: TargetName, observed_by: str) -> Parity:
-    """Return what B desires and A lacks; with `observed_by`, also what A had not been observed delivering by then."""
+    """Return the subscriptions that `b` desires and `a` lacks.
+
+    With `observed_by`, include the subscriptions that `a` was not observed delivering by this time.
+    """
     here = {subscription.address.name: subscription for subscription in desired.by_target.get(a, ())}
     differences: list[Difference] = []
     unapplied: list[Address] = []
@@ -101,7 +105,7 @@ def _gate(desired: Desired, record: Record, a: TargetName, b: TargetName, observ
 
 
 def _unproven(record: Record, live: Sequence[Attempt], name: str, wanted: Side, observed_by: str) -> list[Difference]:
-    """Return, as one difference, the desired codes not observed by the time `observed_by`; empty if all were."""
+    """Return one difference with the desired codes that were not observed by `observed_by`, or none if all were."""
     first: dict[str, str] = {}
     for attempt in live:
         for code, (at, _) in record.received_by(attempt).items():
@@ -150,7 +154,7 @@ def _is_leaving(record: Record, address: Address) -> bool:
 
 
 def _declared(desired: Desired, a: TargetName, b: TargetName, differences: Iterable[Difference]) -> Parity:
-    """Separate the declared differences from the others. A declaration about other targets does not count as unused."""
+    """Separate the declared differences from all others. A declaration about other targets does not count as unused."""
     left: list[Difference] = []
     ignored: list[tuple[Difference, ParityException]] = []
     used: list[ParityException] = []
@@ -173,7 +177,7 @@ def _concerns(exception: ParityException, target: TargetName) -> bool:
 
 
 def _is_about(exception: ParityException, address: Address) -> bool:
-    """True if a declaration concerns an address; it is a bare name, or an address whose segments may be `*`."""
+    """True if a declaration concerns an address. A declaration has a name, or an address whose segments may be `*`."""
     return matches(exception.address, address if "/" in exception.address else address.name)
 
 

@@ -118,7 +118,10 @@ def _target_plans(
     selection: Selection,
     strange: Mapping[TargetName, tuple[Message, ...]],
 ) -> dict[TargetName, TargetPlan]:
-    """Return the plan of each `planned` target: its selected changes and its other differences."""
+    """Return the plan of each selected target.
+
+    `planned` are the changes of all addresses, and `changes` are the selected changes in order, with their digests.
+    """
     changed, here = {change.address for change in planned}, _by_target(changes)
     awaited = (attempt for attempt in record.attempts.values() if attempt.status is Status.AWAITING_REMOVAL)
     awaiting = _by_target(attempt for attempt in awaited if selection.has(attempt.address))
@@ -179,7 +182,7 @@ def _selected(desired: Desired, record: Record, selection: Selection, *, allow_e
 def _differing(desired: Desired, record: Record) -> tuple[dict[Address, Sequence[Attempt]], list[Attempt]]:
     """Return the addresses that differ from what is desired, with their attempts, and the undeclared attempts.
 
-    The undeclared attempts are those in force or unresolved on targets that `config/` does not declare.
+    The undeclared attempts are in force or unresolved, on targets that `config/` does not declare.
     """
     at_address = record.at_address
     differing: dict[Address, Sequence[Attempt]] = {}

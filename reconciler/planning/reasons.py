@@ -73,7 +73,7 @@ def also_delivers(codes: Iterable[str], why_not: str) -> tuple[Message, ...]:
 
 
 def moving(request: Request, attempt: Attempt) -> Message:
-    """Return a warning that moving codes are also delivered at another address until its attempt is removed."""
+    """Return a warning that codes of a request are also delivered for another address until its attempt is removed."""
     what = f"{_shared(request, attempt)}: also delivered to {attempt.template} until the operator removes"
     what = f"{what} {attempt.address} (attempt {attempt.id})"
     return Message("moving-codes", f"{what}, if that attempt was created" if attempt.unresolved else what)
@@ -85,7 +85,7 @@ def exchanged(one: Address, other: Address) -> Message:
 
 
 def cancel_removal(attempt: Attempt) -> Message:
-    """Return the step before a restore: the operator must not have removed the subscription already."""
+    """Return the message to cancel a removal request with the operator before the attempt is restored."""
     return Message(
         "cancel-removal",
         f"cancel the removal request for attempt {attempt.id} with the operator",
@@ -101,9 +101,9 @@ def sent_again_later(attempt: Attempt, after: float, now: float) -> Message:
 
 
 def unresolved(attempt: Attempt, received: Mapping[str, tuple[str, str]], now: float) -> Message:
-    """Return the message that the outcome of a create is unknown: since when, by whom, and how to resolve it.
+    """Return the message that the outcome of a create is unknown, with its start, its author, and steps to resolve it.
 
-    `received` has the codes that were received at its URL since, as `Record.received_by` returns them.
+    `received` has the codes that were received at its URL since the start, as `Record.received_by` returns them.
     """
     started = f"create started {attempt.since} by {who(attempt.by)}"
     steps = settling(attempt, now)
@@ -121,7 +121,7 @@ def unresolved(attempt: Attempt, received: Mapping[str, tuple[str, str]], now: f
 def elsewhere(request: Request, attempt: Attempt, renaming: Sequence[str]) -> Message:
     """Return the reason why a request is blocked: an attempt of another address has one of its routes.
 
-    `renaming` are the arguments of the `state mv` that would move that attempt here; they are empty if none would.
+    `renaming` has the arguments of the `state mv` that would move that attempt here, or none if no command does.
     """
     what = f"{_shared(request, attempt)} to {attempt.template} is already in force as {attempt.address}"
     what = f"{what} (attempt {attempt.id})"
@@ -139,12 +139,12 @@ def rival(codes: Iterable[str], address: Address) -> Message:
 
 
 def removed_first(attempt: Attempt) -> Message:
-    """Return the reason why a `replace: wait` waits: the plan itself requests the removal."""
+    """Return the reason why a change under `replace: wait` waits: the plan itself requests the removal."""
     return Message("waits-for-removal", f"{_awaited(attempt)}; apply requests its removal")
 
 
 def waiting(attempt: Attempt, codes: Sequence[str], *, is_staying: bool) -> Message:
-    """Return the reason why a `replace: wait` waits: a person must request the removal of these codes.
+    """Return the reason why a change under `replace: wait` waits: a person must request the removal of these codes.
 
     `is_staying` is true if the attempt awaits removal and the plan restores it.
     """
@@ -191,7 +191,7 @@ def other_service(target: Target, recorded: str) -> Message:
 
 
 def other_account(target: Target, recorded: Iterable[str], current: str) -> Message:
-    """Return the message that the record binds a target to another account; accounts are short hashes."""
+    """Return the message that the record binds a target to another account. It shows accounts as short hashes."""
     bound = ", ".join(sorted(account[:19] for account in recorded))
     what = f"the record binds this target to the account {bound}…, but the settings name {current[:19]}…"
     what = f"{what}; nothing is created there"

@@ -1,4 +1,4 @@
-"""The routes of a service: those in force, those possibly in force, and those desired."""
+"""The routes of a service that are in force, possibly in force, or desired."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ class Routes:
         )
 
     def moving(self, address: Address, request: Request) -> list[Attempt]:
-        """Return the attempts that deliver, or may deliver, codes of a request that their address does not desire."""
+        """Return the attempts of other addresses that deliver, or may deliver, codes of a request.
+
+        Attempts whose own address desires the code are omitted.
+        """
         service = self.services[address.target]
         holders = (
             attempt
@@ -69,7 +72,7 @@ class Routes:
         )
 
     def rival(self, address: Address, request: Request) -> Subscription | None:
-        """Return a desired subscription of another address that conflicts with codes of this request, if any.
+        """Return a desired subscription of another address that conflicts with codes of this request, or None.
 
         Within one `base_url`, `config/` is already checked when it is read; this check is for services that the record
         declares to be the same. A subscription in force is preferred, then the first in order.
@@ -92,8 +95,8 @@ class Routes:
     def renaming(self, attempt: Attempt, address: Address) -> tuple[str, ...]:
         """Return the arguments of the `state mv` that moves an attempt to this address, or none if it was not renamed.
 
-        An attempt was renamed if its address no longer desires it. If the new address is occupied by a subscription
-        that is not desired there either, the command moves that subscription away first.
+        An attempt counts as renamed if its address no longer desires it. If an undesired subscription occupies the new
+        address, the arguments are for the command that moves this subscription away first.
         """
         if not (attempt.by_plan or attempt.status is Status.LIVE) or self._is_kept(attempt.address):
             return ()
@@ -105,9 +108,9 @@ class Routes:
         return address, aside
 
     def is_kept_elsewhere(self, attempt: Attempt) -> bool:
-        """True if an attempt may be the same subscription as a desired one of another address.
+        """True if an attempt and a desired attempt of another address may be the same subscription.
 
-        One of the two was imported. Removing the attempt could then remove the only subscription.
+        This is possible if one of the two was imported. Removing the attempt could then remove the only subscription.
         """
         route = (attempt.codes[0], normal_url(attempt.template))
         sharing = self._record.routes_at(self._record.service_of(attempt.base_url)).get(route, ())
@@ -117,7 +120,7 @@ class Routes:
         )
 
     def _is_kept(self, address: Address) -> bool:
-        """True if an address has something in force that it desires."""
+        """True if an address has an attempt, in force or unresolved, that it desires."""
         return any(map(self._is_wanted, self._present(address)))
 
     def _is_wanted(self, attempt: Attempt) -> bool:
@@ -137,7 +140,7 @@ class Routes:
 
     @cached_property
     def superseded_attempts(self) -> list[Attempt]:
-        """The attempts that may exist beside the retry that took their place."""
+        """Return the attempts that a retry has superseded and whose outcome is still unknown."""
         return [attempt for attempt in self._record.attempts.values() if attempt.superseded_by and attempt.unresolved]
 
     @cached_property

@@ -37,7 +37,7 @@ SILENT_AFTER = timedelta(days=30)
 """A route without notifications for this long counts as silent."""
 
 DOUBTED_FOR = timedelta(days=14)
-"""How long the operator may still act on a cancelled removal request."""
+"""The time for which the operator may still act on a cancelled removal request."""
 
 
 def status(desired: Desired, record: Record, plan: Plan, now: float) -> ProjectStatus:
@@ -98,7 +98,7 @@ def _observed(attempt: Attempt, desired: Desired, record: Record, silent: str) -
 
 
 def _superseded(attempt: Attempt, desired: Desired, record: Record) -> tuple[str, ...]:
-    """Return the earlier attempts that were given up and whose desired codes are all live without them."""
+    """Return the ids of earlier attempts that are `given_up` and whose desired codes are all live without them."""
     if attempt.status is not Status.LIVE:
         return ()
     others = record.at_address(attempt.address)
@@ -127,9 +127,10 @@ def _is_replaced(attempt: Attempt, desired: Desired, record: Record) -> bool:
 
 
 def _doubtful(attempts: Iterable[Attempt], record: Record, since: str) -> Iterator[Attempt]:
-    """Yield attempts with codes whose removal request was cancelled after `since` and that were not received later.
+    """Yield the attempts with a removal request that was cancelled at or after `since`.
 
-    `cancelled` of each attempt has only these codes.
+    An attempt is omitted if a code of these requests was received after its cancellation. The field `cancelled` of each
+    attempt has only the codes of these requests.
     """
     for attempt in attempts:
         cancelled = {code: at for code, at in attempt.cancelled.items() if at >= since}
@@ -144,7 +145,7 @@ def verdict_of_status(status: ProjectStatus) -> Verdict:
 
 
 def removals(status: ProjectStatus) -> list[Removals]:
-    """Return what the operator of each target should know; targets with nothing to report are omitted."""
+    """Return, by target, the removals that its operator should know; targets with nothing to report are omitted."""
     restored = {
         attempt for change in status.plan.changes if change.action is Action.RESTORE for attempt in change.concerns
     }

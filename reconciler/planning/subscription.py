@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from reconciler.planning.routes import Routes
 
 RETRIES = 3
-"""How many retries in a row an unknown outcome gets before a person must resolve it."""
+"""The number of retries in a row of an unknown create before a person must resolve its outcome."""
 
 
 def is_as_desired(subscription: Subscription, attempt: Attempt) -> bool:
-    """True if the only attempt is live and exactly as desired; a fast check for the common case."""
+    """True if the only attempt of an address is live and exactly as desired: a fast check of the common case."""
     return (
         attempt.status is Status.LIVE
         and attempt.codes == subscription.codes
@@ -95,7 +95,7 @@ def changes_of(case: Case) -> list[Change]:
 
 
 def _may_retry(case: Case, attempt: Attempt) -> bool:
-    """True if an unknown create may be retried once it is settled; under `replace: wait`, only at the desired URL."""
+    """True if an unknown create may be retried. Under `replace: wait`, this is possible only at the desired URL."""
     return (
         case.target.unknown is Unknown.RETRY
         and attempt.own_url
@@ -117,7 +117,7 @@ def _unresolved(case: Case, blocking: Sequence[Attempt], why: Iterable[Message])
 def _settled(case: Case) -> list[Change]:
     """Return the changes of an address that no unknown outcome blocks.
 
-    They restore what they can, create what is missing, and remove attempts at old URLs.
+    They restore attempts where possible, create what is missing, and remove attempts at old URLs.
     """
     live = [a for a in case.attempts if a.status is Status.LIVE and not case.routes.is_kept_elsewhere(a)]
     if case.after is None:
@@ -160,7 +160,7 @@ def _with_one_removal(changes: Sequence[Change]) -> list[Change]:
 def _leaving(case: Case, after: Request, staying: set[str]) -> list[tuple[Attempt, list[str]]]:
     """Return the attempts awaiting removal at the desired URL, with the desired codes that they still deliver.
 
-    Such a route is in force, so it is not created again: a person cancels the removal or waits for it.
+    These routes are in force, so they are not created again until a person cancels or confirms the removal.
     """
     found = []
     for attempt in case.attempts:
@@ -188,7 +188,7 @@ def _restorable(case: Case, after: Request, here: Sequence[Attempt]) -> list[Att
 
 
 def _deliver(case: Case, request: Request, kept: Sequence[Attempt], old: Sequence[Attempt]) -> list[Change]:
-    """Return the change that creates a request, possibly blocked, and the changes of attempts at old URLs."""
+    """Return the change that sends a request, or is blocked, and the changes of attempts at old URLs."""
     blocked = _blocked_elsewhere(case, request)
     if blocked is not None:
         return [blocked]

@@ -1,7 +1,7 @@
 """The rows for statements about attempts: outcomes, removals, names and secrets.
 
 A statement without attempts applies to every attempt for which it is currently possible. A statement that names
-attempts applies only to those, so its command can safely be pasted twice, late, or by two people.
+attempts applies only to them, so its command can safely be pasted twice, late, or by two people.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def selected(record: Record, where: str, attempts: Sequence[str]) -> list[Attempt]:
-    """Return the attempts of an address or a pattern or, if ids are given, only the attempts with these ids.
+    """Return the attempts of an address or a pattern. If ids are given, return only the attempts with these ids.
 
     Raises SelectionError if the text is neither an address nor a pattern, or matches nothing. Raises Refused for an id
     that is not among the attempts.
@@ -61,13 +61,13 @@ def _without_secret(attempt: Attempt) -> Message:
 
 
 def unresolved(attempt: Attempt, now: float) -> Message:
-    """Return the message that an attempt must be settled first; it says when this becomes possible."""
+    """Return the message that an attempt must be resolved first, with steps that name the earliest time for it."""
     what = f"attempt {attempt.id}: outcome unknown"
     return Message("outcome-unknown", what, attempt.address, settling(attempt, now))
 
 
 def resolve(statement: Resolve, context: StatementContext, record: Record) -> Draft:
-    """Return the facts that settle unknown outcomes."""
+    """Return the facts that resolve unknown outcomes."""
     attempts = selected(record, statement.where, statement.attempts)
     if not statement.attempts:
         open_attempts = [attempt for attempt in attempts if attempt.unresolved]
@@ -101,9 +101,9 @@ def resolve(statement: Resolve, context: StatementContext, record: Record) -> Dr
 
 
 def _distinct(attempt: Attempt, sharing: Iterable[str], record: Record) -> tuple[str, ...]:
-    """Return the attempts of `sharing` that are certainly not the subscription that this attempt created.
+    """Return the ids in `sharing` that certainly belong to other subscriptions than `attempt` does.
 
-    These are the attempts with another URL or, if this attempt is gone, all of them.
+    These are the ids of the attempts with another URL. If `attempt` is gone, all ids are returned.
     """
     is_gone, url = attempt.status is Status.GONE, normal_url(attempt.url)
     return tuple(other for other in sharing if is_gone or normal_url(record.attempts[other].url) != url)
@@ -123,7 +123,7 @@ def _recorded_as_removed(attempt: Attempt) -> Message:
 
 
 def _contradicted(statement: Resolve, attempt: Attempt, context: StatementContext) -> Message | None:
-    """Return why a statement about an attempt is refused, or None if it is allowed or already recorded."""
+    """Return the reason to refuse a statement about an attempt, or None if it is allowed or already recorded."""
     flag = "--created" if statement.created else "--not-created"
     if not attempt.unresolved:
         if _exists(attempt) == statement.created or (statement.created and statement.force and statement.attempts):
@@ -177,7 +177,7 @@ def _exists(attempt: Attempt) -> bool:
 
 
 def removal(statement: Removal, context: StatementContext, record: Record) -> Draft:
-    """Return the facts about removals by the operator. Raises Refused for attempts that must be settled first."""
+    """Return the facts about removals by the operator. Raises Refused if attempts must be resolved first."""
     there = selected(record, statement.where, statement.attempts)
     attempts = [attempt for attempt in there if attempt.in_force]
     unknown = [attempt for attempt in there if attempt.unresolved and (statement.attempts or not attempts)]
@@ -234,7 +234,7 @@ def _confirm(statement: ConfirmRemoval, attempts: list[Attempt], context: Statem
         codes = attempt.requested_codes
         if statement.codes:
             codes = tuple(code for code in attempt.codes if code in statement.codes)
-            if not codes:  # they are removed already, or of another attempt
+            if not codes:  # they are already removed, or belong to another attempt
                 continue
         elif not codes and not attempt.removed_codes:
             codes = attempt.codes

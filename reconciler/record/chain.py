@@ -49,7 +49,7 @@ class Line(Struct, frozen=True, gc=False):
 
 
 def parse(data: bytes, where: str) -> tuple[Line, ...]:
-    """Return the lines of a record; messages use `where` as its place.
+    """Return the lines of a record. `where` is the place of the record, for messages.
 
     Raises RecordDamaged for the first line that breaks the chain, and for data without a complete line.
     """
@@ -80,7 +80,7 @@ def link(head: str | None, seq: int, facts: Sequence[AnyFact]) -> tuple[bytes, t
 
 
 def head_of(last_line: bytes) -> str | None:
-    """Return the hash of a line without its newline, or None if the line was edited or is not a record's."""
+    """Return the hash of a line without its newline, or None if the line was edited or does not belong to a record."""
     digest = sha256(last_line[:-_HASH_LENGTH]).hexdigest()
     return digest if last_line[-_HASH_LENGTH:] == f',"hash":"{digest}"}}'.encode() else None
 
@@ -135,7 +135,7 @@ def _damage(what: str, where: str) -> Message:
 
 
 def _trouble(line: bytes, number: int) -> str:
-    """Return why a line breaks the chain, as the end of a sentence."""
+    """Return the reason why a line breaks the chain, as a phrase that follows the name of the line."""
     if line.startswith(_CONFLICT_MARKERS):
         return "is a git conflict marker: git cannot merge two copies of a record"
     if line.endswith(b"\r"):

@@ -21,8 +21,8 @@ class What(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defau
     - `codes` are sorted.
     - `url` is the URL as sent; `template` is the URL before `{attempt}` was filled in, or "" if both are equal.
     - `base_url` identifies the service; `account` is a hash of the client id, or "" if no client id was used.
-    - `send_by` is the deadline for sending the call, and `settled_by` is when it can no longer be in flight, both in
-      epoch seconds (0 for an import).
+    - `send_by` is the deadline for sending the call, and `settled_by` is the time after which it cannot be
+      in flight. Both are in epoch seconds (0 for an import).
     - `supersedes` lists the unknown attempts that this call retries.
     """
 
@@ -41,7 +41,7 @@ class What(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defau
 class Fact(
     Struct, frozen=True, gc=False, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="kind"
 ):
-    """A fact. `at` is when it was first appended (UTC, ISO 8601 with a Z), and `by` describes who appended it.
+    """A fact. `at` is the time of its first append (UTC, ISO 8601 with a Z), and `by` describes who appended it.
 
     `origin` is the fact's id in another history if a merge brought it here, otherwise "".
     """
@@ -58,7 +58,7 @@ class OfAttempt(Fact, frozen=True):
 
 
 class Begun(Fact, frozen=True, tag="begun"):
-    """A record begins; this is always its first line. `record` is its id."""
+    """The beginning of a record, which is always its first line. `record` is the id of the record."""
 
     record: str
 
@@ -68,7 +68,7 @@ class LossOpened(Fact, frozen=True, tag="loss"):
 
     `loss` is the id of the loss. `heads` are the missing heads, which count as contained from now on. `cause` is
     `begun` for the loss that a new record begins with, `accepted` for a loss that a person accepted, and `copy` for a
-    loss at the destination of `state copy`, which only that copy ends; `of` is then the place that was copied.
+    loss at the destination of `state copy`, which only this copy can end. `of` is the place that was copied.
     """
 
     loss: str
@@ -78,7 +78,7 @@ class LossOpened(Fact, frozen=True, tag="loss"):
 
 
 class Completed(Fact, frozen=True, tag="completed"):
-    """These losses are over: the record has everything that exists, and no other record is in use."""
+    """The listed losses are over: the record has everything that exists, and no other record is in use."""
 
     losses: tuple[str, ...]
 
@@ -86,10 +86,10 @@ class Completed(Fact, frozen=True, tag="completed"):
 class Closed(Fact, frozen=True, tag="closed"):
     """The record continues at another place.
 
-    The fact has no effect if it was merged, and a later loss reopens the record.
+    The fact has no effect if a merge added it, and a later loss reopens the record.
 
-    `loss` is the id of the loss that the copy opened there. The id identifies that record even if a file on another
-    machine has the same place name.
+    `loss` is the id of the loss that `state copy` opened at the other place. It identifies the record there even if a
+    file on another machine has the same place name.
     """
 
     to: str
@@ -97,7 +97,7 @@ class Closed(Fact, frozen=True, tag="closed"):
 
 
 class Joined(Fact, frozen=True, tag="joined"):
-    """Two histories were merged: the record now contains these heads of the other history."""
+    """Two histories were merged: the record now contains the listed heads of the other history."""
 
     heads: tuple[str, ...]
 
@@ -137,7 +137,7 @@ class Exists(OfAttempt, frozen=True, tag="exists"):
     """A person declares that an attempt was created: by an import, or by resolving an unknown outcome.
 
     `disproves` are the ids of confirmed removals that this declaration refutes. `beside` are other attempts that share
-    routes with this one and exist too.
+    routes with this attempt and also exist.
     """
 
     what: What
@@ -176,7 +176,7 @@ class RemovalConfirmed(OfAttempt, frozen=True, tag="removal_confirmed"):
 
 
 class Renamed(Fact, frozen=True, tag="renamed"):
-    """These attempts now belong to another address.
+    """The listed attempts now belong to another address.
 
     `replaces` are the ids of earlier renames that this one supersedes.
     """
@@ -193,7 +193,7 @@ class SecretSet(OfAttempt, frozen=True, tag="secret_set"):
 
 
 class Received(Fact, frozen=True, tag="received"):
-    """Notifications of a code from a service arrived at a URL; `first` and `last` are the times."""
+    """Notifications of a code from a service arrived at a URL, the earliest at `first` and the latest at `last`."""
 
     base_url: str
     url: str

@@ -47,14 +47,17 @@ if TYPE_CHECKING:
     from reconciler.record.facts import Fact, FactOfRecord, Scalar, What
 
 LATE_DELIVERY = timedelta(seconds=45)
-"""How long a subscription may still deliver after its removal: three retries, 15 s apart (service description, 8)."""
+"""The time for which a removed subscription may still deliver: three retries, 15 s apart (service description, 8)."""
 
 _STRENGTH = {Outcome.UNKNOWN: 0, Outcome.NOT_SENT: 1, Outcome.REJECTED: 2, Outcome.CREATED: 3}
 _UNANSWERED: tuple[None, None, None, None, Mapping[str, Scalar]] = (None, None, None, None, {})
 
 
 class _Group(Struct, gc=False):
-    """The facts of one attempt by kind, with the earliest fact and the latest time. Some are keyed by their ids."""
+    """The facts of one attempt by kind, with the first fact and the last time.
+
+    Removal requests and confirmations are keyed by their ids.
+    """
 
     first: Fact
     at: str
@@ -92,7 +95,7 @@ class _Group(Struct, gc=False):
 class _Parts(Struct):
     """The facts of a record by kind and in order. Facts about an attempt are grouped by attempt, with their lines.
 
-    `whats` has the create call of each attempt of which a fact has it; the intent's takes precedence.
+    `whats` maps attempts to their create calls. The call in an intent takes precedence over those in other facts.
     """
 
     record: str = ""
@@ -195,7 +198,7 @@ def _attempts(
     renamed: Mapping[str, list[tuple[bool, str, str]]],
     last_received: Mapping[str, Mapping[str, str]],
 ) -> dict[str, Attempt]:
-    """Return the attempts by id, oldest first. Empties `groups` on the way to save memory."""
+    """Return the attempts by id, oldest first. Empties `groups` to save memory."""
     successors: dict[str, list[str]] = {}
     retries: list[str] = []
     attempts: dict[str, Attempt] = {}
@@ -231,7 +234,7 @@ def _stands(attempt: str, successors: Mapping[str, Sequence[str]], attempts: Map
 
 
 def _generations(what: What, whats: Mapping[str, What]) -> list[tuple[str, ...]]:
-    """Return the generations of attempts that led to a retry, latest first; stop at a cycle in a bad file."""
+    """Return the generations of attempts that led to a retry, latest first. Stops at a cycle in an invalid record."""
     generations: list[tuple[str, ...]] = []
     earlier, seen = what.supersedes, set[str]()
     while earlier and not seen.issuperset(earlier):
@@ -242,7 +245,7 @@ def _generations(what: What, whats: Mapping[str, What]) -> list[tuple[str, ...]]
 
 
 def _delivering(retry: Attempt, whats: Mapping[str, What], attempts: Mapping[str, Attempt]) -> list[str]:
-    """Return the earlier attempts of a retry that deliver, if together they have all its routes; otherwise none."""
+    """Return the earlier attempts of a retry that are in force, or none if they do not deliver all of its routes."""
     earlier = [attempt for generation in _generations(whats[retry.id], whats) for attempt in generation]
     delivering = [attempt for attempt in earlier if attempt in attempts and attempts[attempt].in_force]
     delivered = {route for attempt in delivering for route in attempts[attempt].routes}
@@ -364,7 +367,7 @@ def _status(
 
 
 def _rank(fact: Answered) -> tuple[int, str, str, str, int, str]:
-    """Return the sort key of an answer among those of one attempt; CREATED ranks highest, and UNKNOWN lowest."""
+    """Return the key that sorts the answers of one attempt: CREATED ranks highest, and UNKNOWN lowest."""
     text = fact.response or "", fact.detail or ""
     return _STRENGTH[fact.outcome], fact.at, *text, fact.status or 0, fact.date or ""
 

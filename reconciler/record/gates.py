@@ -1,9 +1,9 @@
 """The first two gates before a create, decided from the record and from the heads remembered elsewhere.
 
-Gate 1 is open if this is the current record: it is not closed, has the id that `record:` names, and contains every head
-that this machine last saw of any record of these services, and the head in the store's second place. A record in a file
-must also have been begun or accepted on this machine. Gate 2 is open if no loss is open. Gates 3 and 4, about a target
-and about an address, are in `planning`.
+Gate 1 is open if this is the current record: it is not closed, has the id that `record:` names, and contains the last
+head that this machine saw of each record of these services, and the head in the store's second place. A record in a
+file must also have been begun or accepted on this machine. Gate 2 is open if no loss is open. Gates 3 and 4, about a
+target and about an address, are in `planning`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 IN_FLIGHT_AFTER_LOSS = 60 + 300 + 15
-"""Seconds for which a call from before an accepted loss may be in flight: send window, largest timeout, margin."""
+"""The seconds for which a call may be in flight after a loss is accepted: send window, longest timeout, and margin."""
 
 
 class Note(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -59,7 +59,7 @@ class Standing(Struct, frozen=True):
     """The result of comparing a record with the remembered heads.
 
     `missing` are the remembered heads that the record lacks, sorted; they include the head in the second place.
-    `elsewhere` are the other places at which this machine saw some of them. `named_by` is the setting that names the
+    `elsewhere` are the other places at which this machine saw missing heads. `named_by` is the setting that names the
     place and overrides `config/`, or "" if there is none.
     """
 
@@ -86,7 +86,7 @@ def stand(
     """Return the result of comparing `record` at `place` with the remembered heads.
 
     `notes` are this machine's notes that concern the record (see `concerning`). `second` is as in `Stored`. `expected`
-    is the id that `record:` names, "" to skip that check.
+    is the id that `record:` names, or "" to skip this check.
     """
     notes = tuple(notes)
     heads = [note.head for note in notes] + ([second] if second else [])
@@ -117,7 +117,7 @@ def concerning(notes: Iterable[Note], record: str, services: Iterable[str], plac
 
 
 def is_of(note: Note, record: Record, place: str) -> bool:
-    """True if the note is about the same record at the same place."""
+    """True if a note is about this record at this place."""
     return note.record == record.id and note.place == place
 
 
@@ -143,7 +143,7 @@ def bindings(
 
 
 def _same_services(rebounds: Iterable[Rebound], urls: Mapping[str, set[str]]) -> dict[str, str]:
-    """Return, for each service key, the least key of all services that a person has declared the same."""
+    """Return, for each service key, the first key in order of all services that a person declared to be the same."""
     classes: dict[str, set[str]] = {}
     for fact in rebounds:
         united = {service_key(url) for url in urls[fact.target]}
@@ -155,14 +155,14 @@ def _same_services(rebounds: Iterable[Rebound], urls: Mapping[str, set[str]]) ->
 
 
 def use_place(place: str, named_by: str = "") -> str:
-    """Return how to use the record at another place; `named_by` is as in `Standing`."""
+    """Return the instruction to use the record at another place. `named_by` is as in `Standing`."""
     if named_by:
         return f"{named_by} overrides `state:` in config/; change it to {place}, or remove it"
     return f"set `state: {place}` in config/"
 
 
 def usable(notes: Iterable[Note]) -> list[Note]:
-    """Return the notes without those of closed records, unless there are no others."""
+    """Return the notes about records that are not closed, or all notes if every record is closed."""
     every = list(notes)
     return [note for note in every if not note.closed] or every
 
@@ -178,8 +178,8 @@ LOST_FOR_GOOD = Step("if it is lost for good, run", ("reconciler", "state", "acc
 def obstacle_messages(record: Record, standing: Standing, expected: str = "", now: float = 0.0) -> tuple[Message, ...]:
     """Return a message for each obstacle of a record; `expected` is the id that `record:` in `config/` names.
 
-    While the first gate is closed, the messages name only statements that can open it: all others would be refused.
-    If the record continues elsewhere, no other obstacle is reported except a different record id.
+    While the first gate is closed, the messages name only statements that can open it, because all others would be
+    refused. If the record continues elsewhere, no other obstacle is reported except a different record id.
     """
     closed = Obstacle.CLOSED in standing.obstacles
     said = (Obstacle.OTHER_RECORD, Obstacle.CLOSED) if closed else tuple(Obstacle)
@@ -235,7 +235,7 @@ def _message(obstacle: Obstacle, record: Record, standing: Standing, expected: s
 
 
 def settling(attempt: Attempt, now: float = 0.0) -> tuple[Step, ...]:
-    """Return the steps that settle an unknown outcome; they name the earliest time if it is after `now`."""
+    """Return the steps that resolve an unknown outcome. They name the earliest time if it is after `now`."""
     after = "" if attempt.settled(now) else f"after {stamp(attempt.settled_by)}, "
     exists = resolve_step(attempt, f"{after}if it exists, run", "--created")
     absent = resolve_step(attempt, f"{after}if it certainly does not exist, run", "--not-created")
@@ -244,37 +244,37 @@ def settling(attempt: Attempt, now: float = 0.0) -> tuple[Step, ...]:
 
 
 def resolve_step(attempt: Attempt, text: str, outcome: str, *, force: bool = False) -> Step:
-    """Return the step that settles the outcome of an attempt; its command names the attempt."""
+    """Return the step that resolves the outcome of an attempt. Its command names the attempt."""
     words = ("reconciler", "state", "resolve", attempt.address, outcome, "--attempt", attempt.id)
     return step(text, *words, *(("--force",) if force else ()))
 
 
 def removal_command(verb: str, attempt: Attempt, codes: Collection[str]) -> tuple[str, ...]:
-    """Return the command `removal VERB` for codes of an attempt."""
+    """Return the words of the command `removal VERB` for these codes of an attempt."""
     options = removal_options((attempt.id,), codes_to_name(attempt, codes))
     return "reconciler", "removal", verb, attempt.address, *options
 
 
 def codes_to_name(attempt: Attempt, codes: Collection[str]) -> tuple[str, ...]:
-    """Return the codes of an attempt that a command names: none if they are all it delivers."""
+    """Return the codes that a command must name: none if `codes` has all codes of the attempt."""
     return () if set(codes) >= set(attempt.codes) else tuple(codes)
 
 
 def removal_options(ids: Iterable[str], codes: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the options of a `removal` command that name attempts, by id, and codes."""
+    """Return the options of a `removal` command that name these attempt ids and codes."""
     options = [("--attempt", attempt) for attempt in ids] + [("--code", code) for code in codes]
     return tuple(word for option in options for word in option)
 
 
 def in_flight_until(loss: Loss) -> float:
-    """Return the time until which a call from before an accepted loss may be in flight, or 0 for any other loss."""
+    """Return the time until which a call sent before an accepted loss may be in flight, or 0 for any other loss."""
     return datetime.fromisoformat(loss.at).timestamp() + IN_FLIGHT_AFTER_LOSS if loss.cause == "accepted" else 0.0
 
 
 def complete_step(when: str, losses: Iterable[Loss], now: float = 0.0) -> Step:
-    """Return the step that ends losses, with the earliest time if that is after `now`.
+    """Return the step that ends losses. It names the earliest time if that is after `now`.
 
-    The command names these losses, so that it ends no later loss if it is pasted late.
+    The command names the losses, so that it never ends a later loss if it is pasted late.
     """
     losses = tuple(losses)
     until = max(map(in_flight_until, losses), default=0.0)

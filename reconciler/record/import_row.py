@@ -38,14 +38,14 @@ class _Candidate(Struct, frozen=True):
 
     @property
     def is_additional(self) -> bool:
-        """True if the statement names an id that the URL does not contain: a further subscription with the same URL."""
+        """True if the statement names an id that is not in the URL: it then adds a subscription with the same URL."""
         return bool(self.attempt) and not has_attempt(self.template)
 
 
 def import_(statement: Import, context: StatementContext, record: Record) -> Draft:
-    """Return facts for the subscriptions not yet recorded, and messages about those that cannot be imported.
+    """Return facts for the subscriptions not yet recorded, and messages about subscriptions that cannot be imported.
 
-    Raises Refused if none can be imported. An import with an id is about that attempt only, which must be new.
+    Raises Refused if none can be imported. An import with an id concerns only that attempt, which must be new.
     """
     facts, notices = [], []
     candidates = _candidates(statement, context, record)
@@ -109,7 +109,7 @@ def _refuse_bad_options(statement: Import) -> None:
 
 
 def _candidate(statement: Import, base_url: str, address: Address, codes: tuple[str, ...], template: str) -> _Candidate:
-    """Return the subscription to record, with its id if one is known. Raises Refused if two are given.
+    """Return the subscription to record, with its id if known. Raises Refused if the URL has a different id.
 
     If the URL holds an id in place of `{attempt}`, that id is used, even if `config/` no longer has the URL.
     """
@@ -124,9 +124,9 @@ def _candidate(statement: Import, base_url: str, address: Address, codes: tuple[
 
 
 def _base_url(address: Address, context: StatementContext, record: Record) -> str:
-    """Return the service in the settings, or the recorded one if `config/` lacks the target.
+    """Return the base URL in the settings, or the recorded base URL if `config/` does not declare the target.
 
-    Raises Refused if the target is recorded at another service than that in the settings.
+    Raises Refused if the record binds the target to another service than the settings name.
     """
     bound = record.base_urls.get(address.target, ())
     if bound and address.target not in context.desired.targets:
@@ -140,9 +140,9 @@ def _base_url(address: Address, context: StatementContext, record: Record) -> st
 
 
 def _id_in(url: str, template: str) -> str:
-    """Return the id that `url` has in the place of `{attempt}` in `template`, or "" if it is no URL of the template.
+    """Return the id that `url` has in the place of `{attempt}` in `template`, or "" if `url` does not match it.
 
-    Normal forms are compared, as for all URLs: a person may write the same URL differently.
+    Normal forms are compared, as for all URLs, because a person may write the same URL differently.
     """
     if not has_attempt(template):
         return ""
@@ -156,8 +156,8 @@ def _codes_to_record(
 ) -> tuple[tuple[str, ...], Message | None]:
     """Return the codes that are not yet recorded, and a message if some or all of them cannot be imported.
 
-    The order of the checks matters. If the attempt itself is recorded, nothing else counts. Attempts with the same
-    routes come next, because they decide which codes remain. An id is asked for only if a code remains.
+    The order of the checks matters. If the attempt itself is recorded, nothing else is checked. Attempts with the
+    same routes come next, because they determine which codes remain. An id is required only if a code remains.
     """
     known = record.attempts.get(candidate.attempt) or _gone_at(candidate, record)
     if known is not None:
@@ -187,7 +187,10 @@ def _codes_to_record(
 
 
 def _gone_at(candidate: _Candidate, record: Record) -> Attempt | None:
-    """Return the attempt that is recorded as gone and alone has this URL, if the statement names no id."""
+    """Return the attempt that is recorded as gone and alone has the URL of the candidate.
+
+    Returns None if there is no such attempt, or if the statement names an id.
+    """
     if candidate.attempt:
         return None
     url = normal_url(candidate.url)
@@ -196,9 +199,9 @@ def _gone_at(candidate: _Candidate, record: Record) -> Attempt | None:
 
 
 def _holders(candidate: _Candidate, record: Record) -> dict[str, Attempt]:
-    """Return, for each code, an attempt at the same service and URL.
+    """Return, by code, an attempt that delivers, or may deliver, the code from the same service to the same URL.
 
-    If an id is known, the URL as sent is compared, otherwise the template.
+    If an id is known, the URLs as sent are compared, otherwise the templates.
     """
     is_exact = bool(candidate.attempt) or not has_attempt(candidate.template)
     url, service = normal_url(candidate.url), record.service_of(candidate.base_url)
@@ -213,7 +216,10 @@ def _holders(candidate: _Candidate, record: Record) -> dict[str, Attempt]:
 
 
 def _already_recorded(candidate: _Candidate, statement: Import, context: StatementContext, record: Record) -> Message:
-    """Return the message about how to record another subscription, or an attempt recorded as removed."""
+    """Return the message that nothing is left to record.
+
+    Its steps are for a further subscription, and for an attempt that exists although it is recorded as removed.
+    """
     codes = [word for code in statement.codes for word in ("--code", code)]
     new_id = "ID" if has_attempt(candidate.template) else context.new_id()
     url = ("--url", statement.url) if statement.url else ()
@@ -244,7 +250,7 @@ def _recorded_elsewhere(attempt: Attempt, candidate: _Candidate) -> Message:
 
 
 def _recorded_as_gone(attempt: Attempt) -> Message:
-    """Return the message about how to record that an attempt exists although the record says it is not in force."""
+    """Return the message that an attempt is recorded as not in force, with the step to record that it exists."""
     exists = resolve_step(attempt, "if it exists, run", "--created", force=not attempt.unresolved)
     known = "removed" if attempt.removed else "not created"
     what = f"attempt {attempt.id} is already recorded{'' if attempt.unresolved else f', as {known}'}"

@@ -41,10 +41,10 @@ class Reading(Struct, frozen=True):
 
 
 class Journal:
-    """A place with the record in it.
+    """The record at one place, with this machine's notes about it.
 
-    `services` are the keys of the services that `config/` declares: notes about any record of them concern this one.
-    `expected` is the id that `record:` names, "" to skip that check. `named_by` is as in `Standing`.
+    `services` are the keys of the services that `config/` declares; notes about any record of these services are used.
+    `expected` is the id that `record:` names, or "" to skip this check. `named_by` is as in `Standing`.
     `begins_here` is true if a person may begin a record here; it is false in CI, where nobody can know what exists.
     """
 
@@ -126,10 +126,12 @@ class Journal:
         return self._judged(record, lines, record.head, self.notes.read_all())
 
     def extend(self, reading: Reading, head: str, seq: int, new: tuple[bytes, tuple[Line, ...]], summary: str) -> None:
-        """Append lines that an apply has linked itself (`chain.link`), after the lines of `reading` and its own.
+        """Append lines that an apply has already linked with `chain.link`.
 
-        Once this returns, the place holds the lines, and its second place and this machine's note name the last one, so
-        their calls may be sent. Raises RecordClosed and HeadMoved. Raises StoreUnavailable if the append fails or the
+        The lines follow the lines of `reading` and the lines that the apply has appended since.
+
+        Once this returns, the lines are in the record, and the second place and this machine's note name the last line,
+        so the calls may be sent. Raises RecordClosed and HeadMoved. Raises StoreUnavailable if the append fails or the
         head cannot be noted.
         """
         refuse_closed(reading.record, self.place, self.named_by)

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _TRIES = 10
-"""How often the notes are listed before an absent one of the list is an error: it may have been dropped meanwhile."""
+"""The number of tries to list and read the notes. A listed note may be deleted before it is read."""
 _PATIENCE = 10.0  # seconds to wait for another process that writes a note
 
 
 class Notes:
-    """The notes in a directory, which is created with the first note."""
+    """The notes in a directory, which is created when the first note is written."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -43,7 +43,7 @@ class Notes:
             try:
                 return [self._read(file) for file in files if file.suffix == ".json"]
             except OSError as problem:
-                # Another process writes a newer note at the place before it drops this one: the next list has that one.
+                # Another process deletes a note only after it has written a newer one, which the next list contains.
                 if not (tries_left and isinstance(problem, FileNotFoundError)):
                     raise SettingsError(_unreadable(str(problem.filename), problem.strerror or "unreadable")) from None
         return []
@@ -51,8 +51,8 @@ class Notes:
     def write(self, note: Note, replaces: Callable[[Note], bool] = lambda _: True) -> None:
         """Remember a head durably, unless `replaces` is false for the existing note of its record and place.
 
-        Another process may have noted a later head meanwhile. Raises StoreUnavailable if the note cannot be written;
-        the caller must not rely on the head then.
+        Another process may have noted a later head meanwhile. Raises StoreUnavailable if the note cannot be written; in
+        this case, the caller must not rely on the head.
         """
         file = self._file(note)
         try:
@@ -65,7 +65,7 @@ class Notes:
             raise self._unwritable(problem) from None
 
     def drop(self, note: Note) -> None:
-        """Delete a note that a newer note at the same place covers. Raises StoreUnavailable."""
+        """Delete a note that a newer note about the same place replaces. Raises StoreUnavailable if this fails."""
         try:
             self._file(note).unlink(missing_ok=True)
         except OSError as problem:

@@ -252,11 +252,11 @@ _ID = re.compile(b"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
 
 
 class Proposal(Struct, frozen=True):
-    """The facts that a statement would append. If there is nothing to do, there are none, and `shown` says so.
+    """The facts that a statement would append. If there is nothing to do, `facts` is empty, and `shown` says so.
 
     `shown` has a message for each fact and each notice. `weakens` is true if the statement weakens a gate, so that a
     person must agree. `digest` covers the record and the facts, but not times, authors and newly drawn ids. `ids` are
-    those ids.
+    the newly drawn ids.
     """
 
     facts: tuple[AnyFact, ...]

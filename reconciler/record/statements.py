@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Begin(Struct, frozen=True):
-    """Begin the record.
+    """Begins the record.
 
     `complete` states that nothing exists at the services, and that no other record of them is in use.
     """
@@ -33,17 +33,17 @@ class Begin(Struct, frozen=True):
 
 
 class AcceptLoss(Struct, frozen=True):
-    """Continue the record with the remaining entries: the rest is permanently lost."""
+    """States that missing entries are permanently lost: the record continues with the remaining entries."""
 
 
 class Complete(Struct, frozen=True):
-    """These losses (or, if none is named, all open losses) are over: the record has everything that exists."""
+    """States that the record has everything that exists. This ends the named losses, or all losses if none is named."""
 
     losses: tuple[str, ...] = ()
 
 
 class Import(Struct, frozen=True):
-    """The desired subscriptions of an address or a pattern, or this URL with these codes, were created by other means.
+    """States that the desired subscriptions of `where`, or `url` with `codes`, were created by other means.
 
     `attempt` is the id in the created URL if the template has `{attempt}`; otherwise it is any new id.
     """
@@ -55,9 +55,9 @@ class Import(Struct, frozen=True):
 
 
 class Resolve(Struct, frozen=True):
-    """Attempts with an unknown outcome were created, or were not.
+    """States that attempts with an unknown outcome were created, or were not created.
 
-    `attempts` are their ids. If it is empty, all unknown attempts are meant.
+    `attempts` are their ids. If it is empty, the statement applies to all unknown attempts.
     """
 
     where: str
@@ -68,20 +68,20 @@ class Resolve(Struct, frozen=True):
 
 
 class Move(Struct, frozen=True):
-    """The subscription at one address now belongs to another address."""
+    """States that the subscription at one address now belongs to another address."""
 
     source: str
     to: str
 
 
 class Rebind(Struct, frozen=True):
-    """The service and account that a target is bound to are the same as those in the settings."""
+    """States that the service and account of a target in the record are the same as in the settings."""
 
     target: str
 
 
 class RequestRemoval(Struct, frozen=True):
-    """The operator is asked to remove the attempts in force, or these codes of them."""
+    """States that the operator is asked to remove the attempts in force, or some of their codes."""
 
     where: str
     attempts: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ class RequestRemoval(Struct, frozen=True):
 
 
 class CancelRemoval(Struct, frozen=True):
-    """The attempts whose removal was requested stay, or these codes of them do."""
+    """States that attempts whose removal was requested, or some of their codes, are not to be removed."""
 
     where: str
     attempts: tuple[str, ...] = ()
@@ -97,7 +97,7 @@ class CancelRemoval(Struct, frozen=True):
 
 
 class ConfirmRemoval(Struct, frozen=True):
-    """The operator has removed the subscriptions whose removal was requested, or the attempts that are named."""
+    """States that the operator has removed the subscriptions whose removal was requested, or the named attempts."""
 
     where: str
     attempts: tuple[str, ...] = ()
@@ -105,7 +105,7 @@ class ConfirmRemoval(Struct, frozen=True):
 
 
 class SetSecret(Struct, frozen=True):
-    """A subscription secret that was set by hand: encrypted, or the name of a private file."""
+    """States the secret of a subscription, set by hand: as encrypted text, or as the name of a private file."""
 
     where: str
     secret: str
@@ -113,14 +113,14 @@ class SetSecret(Struct, frozen=True):
 
 
 class Observe(Struct, frozen=True):
-    """Notifications were received. `received` are the facts, still without a time; `notices` name those left out."""
+    """States that notifications were received. The facts in `received` have no time yet; `notices` are for a person."""
 
     received: tuple[Received, ...]
     notices: tuple[Message, ...] = ()
 
 
 class Recover(Struct, frozen=True):
-    """Add all facts of another history to the record. `source` is where its lines come from."""
+    """Adds all facts of another history to the record. `source` names the origin of its lines."""
 
     source: str
     lines: tuple[Line, ...]
@@ -137,7 +137,7 @@ class StatementContext(Struct, frozen=True):
     """The context in which a statement is checked. `record` is None if the place has no record.
 
     `expected` is the id that `record:` names, `notes` are the notes that concern the record, and `second` is as in
-    `Stored`. `continues` is true if the record is closed and goes on at a place that can be read. `signs` returns the
+    `Stored`. `continues` is true if the record is closed and continues at a place that can be read. `signs` returns the
     codes received at the URL of an attempt since its create that no other attempt explains. `unrecovered` has a message
     for each attempt about which a recovery file has more facts. `new_id` draws an id.
     """

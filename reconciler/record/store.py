@@ -35,7 +35,7 @@ class Store(Protocol):
     """The name of the place in notes and messages, without credentials. `--state` accepts it from any directory."""
 
     path: Path | None
-    """The absolute path of the file, if the record is a file on this machine; None for every other store."""
+    """The absolute path of the record if it is a file on this machine, otherwise None."""
 
     def read(self) -> Stored:
         """Return the current, durable contents, never cached ones. Raises StoreUnavailable."""
@@ -66,17 +66,17 @@ class Store(Protocol):
         ...
 
     def check_writable(self) -> None:
-        """Check as far as possible, without an append, that an append would succeed. Raises RecordError."""
+        """Check as far as possible, without an append, that an append would succeed. Raises RecordError if not."""
         ...
 
 
 def has_head(data: bytes | None, head: str | None) -> bool:
-    """True if `data` ends with the line whose hash is `head`; with None, if there is no record."""
+    """True if `data` ends with the line whose hash is `head`, or if both are None (no record)."""
     return head is None if data is None else last_head(data) == head
 
 
 def require_head(data: bytes | None, head: str | None, place: str) -> None:
-    """Raise HeadMoved unless `data` has this head."""
+    """Raise HeadMoved unless `head` is the head of `data`."""
     if (data is None) != (head is None):
         raise head_moved(place, "there is a record already" if head is None else "the record is missing")
     if not has_head(data, head):
@@ -84,5 +84,5 @@ def require_head(data: bytes | None, head: str | None, place: str) -> None:
 
 
 def head_moved(place: str, what: str = "another run appended to the record") -> HeadMoved:
-    """Return the error for an append that came too late."""
+    """Return the error for an append to a record whose head has moved."""
     return HeadMoved(Message("head-moved", f"conflict: {what}", place))
