@@ -1,1 +1,1 @@
-"""The command line: parse, call, render. The only room that knows click; `operations` holds what each command does."""
+"""The command line: it parses arguments, calls `operations` and renders the results. Only this room imports click."""

@@ -1,4 +1,4 @@
-"""Command groups that import a command only to run it, and help that shows examples of each command."""
+"""Defines groups that import a command only when it is used, and commands whose help shows examples."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Group(click.Group):
         self.entries = {command: entry for section in sections.values() for command, entry in section.items()}
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Show the help as an error if there is no command; refuse empty values, which come from unset variables."""
+        """Show the help as an error if there is no command. Refuse empty values, as from unset variables."""
         if any(not word or _EMPTY_OPTION.fullmatch(word) for word in args):
             raise click.UsageError("an option or argument is empty", ctx)
         if not args and not ctx.resilient_parsing:
@@ -54,7 +54,7 @@ class Group(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Resolve a command; for an unknown command, suggest those with similar names."""
+        """Resolve a command. For an unknown command, suggest commands with similar names."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as problem:
@@ -76,14 +76,14 @@ class Group(click.Group):
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete an option, or the name of a command without importing it."""
+        """Complete options and the names of commands, without importing the commands."""
         from click.shell_completion import CompletionItem  # noqa: PLC0415 - only if a shell asks
 
         items = [CompletionItem(name, help=self._line(name)) for name in self.entries if name.startswith(incomplete)]
         return items + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands in their sections, then the options. Only the root's help shows the global ones."""
+        """Write the commands in their sections, then the options. Only the root's help shows the global options."""
         for title, section in self.sections.items():
             with formatter.section(title):
                 formatter.write_dl([(name, self._line(name)) for name in section])
@@ -128,5 +128,8 @@ def _write_options(
 
 
 def command(name: str, *examples: str) -> Callable[[Callable[..., int | None]], Command]:
-    """Make a function a command. Its first argument is the invocation; it returns the exit code, or None for 0."""
+    """Return a decorator that turns a function into a command.
+
+    The function gets the invocation as its first argument, and returns the exit code, or None for 0.
+    """
     return click.command(name, cls=Command, examples=examples)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from reconciler.record.statements import Statement
 
 _FACTS_SHOWN = 20
-"""How many facts the question shows before they are appended; a merge may append thousands."""
+"""The maximum number of facts that are shown before the question. A merge may append thousands."""
 
 
 class Consent(Struct, frozen=True):
@@ -37,12 +37,12 @@ class Consent(Struct, frozen=True):
 
     @property
     def is_missing(self) -> bool:
-        """True if none of its options was given."""
+        """True if no option for consent was given."""
         return not (self.yes or self.dry_run or self.expect_digest)
 
 
 def consent_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Add `--yes`, `--dry-run` and `--expect-digest`, passed together as `consent`."""
+    """Add the options `--yes`, `--dry-run` and `--expect-digest`, which are passed together as `consent`."""
 
     @wraps(function)
     def with_consent(*args: Any, yes: bool, dry_run: bool, expect_digest: str, **kwargs: Any) -> None:
@@ -73,9 +73,9 @@ def append_with_consent(invocation: Invocation, statement: Statement, consent: C
 
 
 def is_agreed(invocation: Invocation, proposal: Proposal, consent: Consent) -> bool:
-    """Show what would be appended; return True if it should be appended.
+    """Show what would be appended, and return True if it should be appended.
 
-    Returns False in a dry run, or if there is nothing to append. Asks at a terminal. Raises Refused if a required
+    Returns False in a dry run, or if there is nothing to append. Asks on a terminal. Raises Refused if a required
     consent is missing, or if the digest is not the expected one.
     """
     terminal = invocation.terminal
@@ -102,7 +102,7 @@ def is_agreed(invocation: Invocation, proposal: Proposal, consent: Consent) -> b
 
 
 def _without_ids(proposal: Proposal) -> tuple[Message, ...]:
-    """Return what is shown without the ids drawn for it: another run, which appends it, draws others."""
+    """Return the messages with `ID` in place of new ids, because the run that appends the facts generates others."""
     text = encode(proposal.shown, enc_hook=str).decode()
     for new in proposal.ids:
         text = text.replace(new, "ID")

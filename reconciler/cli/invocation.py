@@ -1,4 +1,4 @@
-"""One run of the command line: its global flags, its streams, and its project."""
+"""Holds the state of one run of the command line: its global flags, its terminal and its project."""
 
 from __future__ import annotations
 
@@ -18,16 +18,20 @@ _MOST_CREATES = 64
 
 
 class Invocation:
-    """The global flags that were given, by parameter name. It outlives click's context, so that errors can use them."""
+    """One run of the command line. `flags` holds the given global flags by parameter name.
+
+    It outlives click's context, so that errors can use the flags.
+    """
 
     def __init__(self) -> None:
         self.flags: dict[str, Any] = {}
 
     @cached_property
     def terminal(self) -> Terminal:
-        """Return the streams, set up from the flags. Commands to paste get the flags that name the project.
+        """Return the terminal, set up from the flags.
 
-        A place that contains credentials is left out of these flags: such a place belongs in RECONCILER_STATE.
+        The flags that name the project are added to suggested commands, except a place that contains credentials: such
+        a place belongs in RECONCILER_STATE.
         """
         from reconciler.cli.terminal import Terminal  # noqa: PLC0415 - nothing that --help needs
 

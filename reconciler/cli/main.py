@@ -1,4 +1,4 @@
-"""The commands, and the only place where errors become text on stderr and an exit code."""
+"""Declares the commands, and turns errors into text on stderr and an exit code."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and end the process at once with its exit code, even if a stream fails."""
     try:
         code = run(args)
-    except BaseException as problem:  # noqa: BLE001 - a signal that came while the first was told
+    except BaseException as problem:  # noqa: BLE001 - a signal that arrived while an error was reported
         code = getattr(problem, "exit_code", 1)
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)  # the work is done: a signal must not change the exit code
@@ -170,7 +170,7 @@ def _interrupt(number: int, _frame: object) -> NoReturn:
 
 
 def _explain(problem: BaseException, invocation: Invocation) -> int:
-    """Print what went wrong to stderr, and return the exit code."""
+    """Report an exception on stderr, and return the exit code."""
     from reconciler.errors import Interrupted, Message, ReconcilerError, step  # noqa: PLC0415 - only for an error
 
     terminal = invocation.terminal

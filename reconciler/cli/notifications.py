@@ -1,4 +1,4 @@
-"""`reconciler listen` and `reconciler signature detect`: notifications, on this machine."""
+"""The commands `reconciler listen` and `reconciler signature detect`."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def listen(
 def _with_signature_check(
     invocation: Invocation, behaviour: Behaviour, identity: Path | None
 ) -> tuple[Behaviour, SignatureCheck]:
-    """Return the behaviour with what `verification:` says of refused notifications, and the check that refuses them."""
+    """Return the behaviour and the signature check that `verification:` in `config/` requires."""
     project = invocation.project
     verification = project.desired.verification
     if verification is None:

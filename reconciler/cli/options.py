@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Defines the options that several commands share."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ codes_option = click.option(
 
 
 def format_option(*forms: str) -> Callable[[F], F]:
-    """Return the option `--format`, passed as `form`: text, or one of `forms`."""
+    """Return the option `--format`, whose value is passed as `form`: text, or one of `forms`."""
     choice = click.Choice(["text", *forms])
     return click.option("--format", "form", type=choice, default="text", help="Format of the output.  [text]")
 

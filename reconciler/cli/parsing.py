@@ -1,4 +1,4 @@
-"""Parses a command line without running it: the action for GitHub decides so who has to approve a command."""
+"""Parses a command line without running it, so that the GitHub action can decide who must approve the command."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _OF_THE_RECORD = ("state recover", "state copy")
 """The commands whose SOURCE and TO are places, not addresses."""
 _NAMES = ("where", "address", "source", "to")
-"""The parameters that hold an address or a pattern, in addition to `-t`."""
+"""The parameters, in addition to `-t`, that hold an address or a pattern."""
 
 
 class Parsed(Struct, frozen=True):
@@ -32,7 +32,7 @@ class Parsed(Struct, frozen=True):
 
     @property
     def environments(self) -> set[str]:
-        """Return the environments in `patterns`, as written; empty for a command about the whole record."""
+        """Return the environments in `patterns`, as written. There are none for a command about the whole record."""
         if self.name in _OF_THE_RECORD:
             return set()
         return {pattern.split("/")[1] if "/" in pattern else "" for pattern in self.patterns}
@@ -51,7 +51,7 @@ def parse(cli: click.Group, words: Sequence[str]) -> Parsed:
             raise click.UsageError("expected a command", context)
         word, command, words = command.resolve_command(context, list(words))
         name = f"{name} {word}".strip()
-    assert command is not None  # noqa: S101 - a name that is not known was an error
+    assert command is not None  # noqa: S101 - an unknown name has raised an error
     params = command.make_context(name, list(words), parent=context).params
     if invocation.flags:
         raise click.UsageError(f"global options are not allowed here: {', '.join(invocation.flags)}", context)

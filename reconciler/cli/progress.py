@@ -1,6 +1,6 @@
 """Shows the log and the progress of an apply on stderr.
 
-It is separate from `terminal` so that commands without calls need not load `logging`.
+This module is separate from `terminal`, so that commands that call no service do not load `logging`.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _say_results(terminal: Terminal, run: Run, before: int) -> None:
 
 @contextmanager
 def _bar(terminal: Terminal, creates: int) -> Iterator[Callable[[Run], None]]:
-    from rich.console import Console  # noqa: PLC0415 - only where a terminal is there to see it
+    from rich.console import Console  # noqa: PLC0415 - only for a terminal
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
 
     console = Console(stderr=True, no_color=not terminal.wants_colour(sys.stderr))

@@ -1,4 +1,4 @@
-"""Commands about the project as a whole: its files, its set-up, and help for editors and shells."""
+"""The commands `init`, `validate`, `doctor`, `schema` and `completion`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`reconciler removal`: requests to the operator to remove subscriptions, and their results."""
+"""The commands of `reconciler removal`, which show, request, cancel and confirm removals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`reconciler sandbox`: a local stand-in for the service and its operator."""
+"""The commands of `reconciler sandbox`, which run a local stand-in for the service, and act as its operator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `reconciler secret`."""
+"""The commands `reconciler secret show` and `reconciler secret set`."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def show(
 
 
 def _refuse(context: click.Context, _: click.Parameter, given: tuple[str, ...]) -> None:
-    """Refuse a secret on the command line without repeating it: every user of the machine could see it there."""
+    """Refuse a secret on the command line, where every user of the machine can see it. The error does not repeat it."""
     if given:
         raise click.UsageError("the secret is read from standard input", context)
 

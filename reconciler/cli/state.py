@@ -124,8 +124,7 @@ def rebind(invocation: Invocation, target: str, consent: Consent) -> None:
     """Point a target at the service and account in the current settings.
 
     You declare that these are the same service and account that the target was bound to before: a subscription recorded
-    at either is in force at both.
-    Another service needs its own target.
+    at either is in force at both. Another service needs its own target.
     """
     append_with_consent(invocation, Rebind(target), consent)
 

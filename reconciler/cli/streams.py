@@ -1,4 +1,4 @@
-"""Opens, measures and discards the standard streams. Every help text needs it, so it uses only the standard library."""
+"""Opens, measures and discards the standard streams. `--help` loads this module, so it imports no other library."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def open_streams() -> None:
-    """Open each closed standard stream: otherwise the next opened file, perhaps a record, would get its number."""
+    """Open every standard stream that is closed. Otherwise an opened file, perhaps a record, could take its place."""
     sys.stdin = sys.stdin or os.fdopen(os.open(os.devnull, os.O_RDONLY), "r")
     sys.stdout = sys.stdout or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     sys.stderr = sys.stderr or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
@@ -22,7 +22,7 @@ def open_streams() -> None:
 
 
 def columns(stream: TextIO) -> int:
-    """Return the width of a stream: COLUMNS, else the terminal's width, else 80."""
+    """Return the width of a stream in characters: COLUMNS, else the width of the terminal, else 80."""
     with suppress(ValueError):
         if (given := int(os.environ.get("COLUMNS", ""))) > 0:
             return given
@@ -32,7 +32,7 @@ def columns(stream: TextIO) -> int:
 
 
 def lead_nowhere(stream: TextIO) -> None:
-    """Discard the stream's buffered output.
+    """Discard the buffered and all later output of a stream.
 
     Otherwise a failed flush at interpreter exit would change the exit code.
     """

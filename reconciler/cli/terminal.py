@@ -1,4 +1,4 @@
-"""The streams of a run: results go to stdout, everything else to stderr.
+"""Writes to the streams of a run: results to stdout, everything else to stderr.
 
 The exit code shows what the command did, even if its streams fail. If stdout cannot be written, a command that only
 shows something has failed; a command that has already changed something (`work_is_done`) prints a warning. A reader
@@ -36,9 +36,9 @@ _CLEAR = "\r\x1b[2K"
 
 
 class Terminal:
-    """The streams, written according to `flags`. `words` are the global flags that every command to paste gets.
+    """Writes to stdout and stderr as the global `flags` say. `words` are the flags to add to each suggested command.
 
-    `has_live_line` is true if stderr ends with a progress line, which is redrawn.
+    `has_live_line` is true while stderr ends with a progress line, which is redrawn.
     """
 
     def __init__(self, flags: Mapping[str, Any], words: tuple[str, ...] = ()) -> None:
@@ -54,7 +54,7 @@ class Terminal:
         """Print a report to stdout in the format `form`: its document, or `values` as JSON."""
         match form:
             case "json":
-                from reconciler.reports import json  # noqa: PLC0415 - a command pays only for what it uses
+                from reconciler.reports import json  # noqa: PLC0415 - a command loads only what it uses
 
                 self.print(json.render(values()))
             case "markdown":
@@ -91,7 +91,7 @@ class Terminal:
             self.warn(replace(message, what=f"{message.what}; the command itself succeeded"))
 
     def print_foreign(self, body: bytes) -> None:
-        """Print text from the service: unchanged to a program, escaped to a terminal and in a runner's log."""
+        """Print text from the service: unchanged for a program, escaped for a terminal and for the log of a runner."""
         if not (sys.stdout.isatty() or in_actions()):
             self.print(body)
             return
@@ -99,7 +99,7 @@ class Terminal:
         self.print("\n".join(harmless_line(line.replace("\t", "    ")) for line in lines))
 
     def work_is_done(self) -> None:
-        """Warn instead of failing if a result cannot be printed from now on, as a second run would repeat the work."""
+        """From now on, warn instead of failing if a result cannot be printed: a second run would repeat the work."""
         self._is_done = True
 
     def tell(self, document: Document) -> None:
@@ -113,12 +113,12 @@ class Terminal:
             self._say([Message("note", what, "", steps)], "Note")
 
     def warn(self, *messages: Message) -> None:
-        """Warn on stderr, unless -q was given."""
+        """Print warnings to stderr, unless -q was given."""
         if not self.is_quiet:
             self._say(messages, "Warning")
 
     def complain(self, *messages: Message) -> None:
-        """Report errors on stderr, even with -q."""
+        """Print errors to stderr, even with -q."""
         self._say(messages, "Error")
 
     def _say(self, messages: Iterable[Message], label: str) -> None:
@@ -154,17 +154,17 @@ class Terminal:
 
 
 def _of_run(document: Document) -> Document:
-    """Return a document with the facts of this Actions run, for readers who see it elsewhere."""
+    """Return a document with the facts of this GitHub Actions run added, for readers outside the run."""
     return replace(document, facts=(*document.facts, *run_facts()))
 
 
 def has_terminal() -> bool:
-    """True if there is a terminal for questions."""
+    """True if stdin is a terminal, so that questions can be asked."""
     return sys.stdin.isatty()
 
 
 def says_yes(question: str) -> bool:
-    """True if the answer is `yes`; the end of the input counts as no."""
+    """Ask a question, and return True if the answer is `yes`. The end of the input counts as no."""
     try:
         click.echo(f"{question} Type 'yes' to continue: ", nl=False, err=True)
     except OSError:  # the question was not shown
@@ -173,7 +173,7 @@ def says_yes(question: str) -> bool:
 
 
 def line(question: str, default: str) -> str:
-    """Return the answer to a question, `default` if it is empty. Raises Refused at the end of the input."""
+    """Ask a question, and return the answer or, if it is empty, `default`. Raises Refused at the end of the input."""
     click.echo(f"{question} [{default}]: ", nl=False, err=True)
     answer = sys.stdin.readline()
     if not answer:
@@ -187,7 +187,7 @@ def in_actions() -> bool:
 
 
 def run_facts() -> tuple[tuple[str, str], ...]:
-    """Return the known facts of an Actions step: commit, author, branch or pull request, and run."""
+    """Return the known facts of a GitHub Actions step: commit, author, branch or pull request, and run."""
     get = os.environ.get
     run = f"{get('GITHUB_SERVER_URL')}/{get('GITHUB_REPOSITORY')}/actions/runs/{get('GITHUB_RUN_ID')}"
     number, _, merge = get("GITHUB_REF_NAME", "").partition("/")
@@ -197,7 +197,7 @@ def run_facts() -> tuple[tuple[str, str], ...]:
 
 
 def mask(secrets: Iterable[str]) -> None:
-    """Tell the runner to mask secrets in the log. Raises Refused if it cannot."""
+    """Tell the GitHub Actions runner, if any, to mask secrets in the log. Raises Refused if stderr is unwritable."""
     if not in_actions():
         return
     lines = dict.fromkeys(line for secret in secrets for line in secret.splitlines() if line.strip())
@@ -210,7 +210,7 @@ def mask(secrets: Iterable[str]) -> None:
 
 
 def annotation(message: Message, level: str) -> str:
-    """Return a message as a runner command that shows it next to its line in a pull request."""
+    """Return the GitHub workflow command that shows a message next to its line in a pull request."""
     fields = {}
     if message.place:
         file = Path(message.place.file).absolute()

@@ -1,6 +1,6 @@
 r"""Captured notifications and their file format: JSON Lines in UTF-8, one object for each notification.
 
-`listen --record` writes it, `state observe` reads it, and a partner's own endpoint can write it:
+`listen --record` writes such a file, and a partner's endpoint can write it too; `state observe` reads it. The fields:
 
 =============  =====================================================================================================
 `at`           when it was received: ISO 8601 with an offset from UTC, or Z
@@ -11,8 +11,8 @@ r"""Captured notifications and their file format: JSON Lines in UTF-8, one objec
 `headers`      [name, value] in the order sent; the values of Authorization and Cookie headers are omitted
 =============  =====================================================================================================
 
-Other fields are ignored. Bytes after the last newline are an incomplete line: readers ignore it if it cannot be read,
-and the next append removes it.
+Other fields are ignored. Bytes after the last newline are an incomplete line: readers ignore the line if it cannot be
+read, and the next append removes it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _LEFT_OUT = "(not recorded)"
 
 
 class Captured(Discreet, frozen=True):
-    """A notification as it was received. `at` is UTC to the second, with a Z; `code` is empty if it has none."""
+    """A notification as it was received. `at` is in UTC, to the second, with a Z. `code` is "" if there is no code."""
 
     unprinted = ("body", "headers")
 
@@ -68,7 +68,7 @@ class _Coded(Struct, rename="pascal"):
 
 
 def line_of(captured: Captured) -> bytes:
-    """Return the line with its newline, in ASCII, so that no terminal or shell interprets anything in it."""
+    """Return a notification as a line of the file, with its newline. It is ASCII, so no terminal interprets it."""
     headers = [[name, _LEFT_OUT if name.lower() in _UNRECORDED else value] for name, value in captured.headers]
     document = {
         "at": captured.at,
@@ -83,7 +83,7 @@ def line_of(captured: Captured) -> bytes:
 
 
 def code_of(body: bytes | str) -> str:
-    """Return the event code in a body, or "" if it has none."""
+    """Return the event code in a body, or "" if the body has none."""
     try:
         return msgspec.json.decode(body, type=_Coded).event_code
     except (ValueError, RecursionError):
@@ -91,7 +91,7 @@ def code_of(body: bytes | str) -> str:
 
 
 def parse_line(line: bytes, where: str) -> Captured:
-    """Return the notification in a line. Raises SettingsError, whose text shows no value of the line."""
+    """Return the notification in a line. Raises SettingsError, whose message shows no value of the line."""
     try:
         read = msgspec.json.decode(line, type=_Line)
         what = "" if read.at.tzinfo else "`at` has no UTC offset"
@@ -114,9 +114,9 @@ def parse_line(line: bytes, where: str) -> Captured:
 
 
 def read_captured(path: Path) -> Iterator[Captured]:
-    """Yield the notifications in a capture file (`-` is standard input) in order; an incomplete last line is ignored.
+    """Yield the notifications in a capture file (`-` is standard input) in order. An incomplete last line is ignored.
 
-    Raises SettingsError, which gives the number of the line, for a file or a line that cannot be read.
+    Raises SettingsError for a file that cannot be read, or for an invalid line, with its number.
     """
     try:
         with nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb") as file:

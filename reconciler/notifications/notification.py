@@ -1,4 +1,4 @@
-"""Event notifications: what the service posts to a partner's endpoint (service description, sections 2.3 and 6)."""
+"""Parses the notifications that the service posts to an endpoint (service description, sections 2.3 and 6)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DECODER = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal)
 
 
 class RequestRefused(Exception):
-    """Raised if an endpoint should not accept a request; `status` is the HTTP status to answer with.
+    """Raised if an endpoint should not accept a request. `status` is the HTTP status to answer with.
 
     The text says what is wrong. It contains no secrets, and nothing of the body except the names of documented fields.
     """
@@ -32,7 +32,7 @@ class NotANotification(RequestRefused):
 
 
 class Amount(Decimal):
-    """A decimal number that was sent as a string; `text` is exactly that string."""
+    """A decimal number that was sent as a string. `text` is the string as it was sent."""
 
     text: str
 
@@ -65,7 +65,7 @@ class OffersProvided(Struct, frozen=True, rename="pascal"):
 
 
 class Notification(Struct, frozen=True):
-    """A notification. `properties` are as received, for every code; `others` are undocumented fields.
+    """A notification. `properties` are kept as received; `others` holds undocumented fields.
 
     `offers_provided` is the typed view of the properties of ONB10011. It is None for other codes, whose properties are
     not documented, and for an ONB10011 that deviates from its documentation; `mistake` then describes the deviation.

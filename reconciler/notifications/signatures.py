@@ -1,8 +1,9 @@
 """Creates and verifies signatures of notifications, and detects their scheme.
 
-The service does not document its scheme (service description, section 6), so the scheme is a value, `Verification`. A
-header holds the signature, alone or among other items (`t=1700000000,v1=…`); an item belongs to the scheme if it begins
-with the prefix. One matching item and one matching secret are enough. Headers are pairs with names in any case.
+The service does not document its scheme (service description, section 6), so the scheme is a parameter, a
+`Verification`. A header holds the signature, alone or among other items (`t=1700000000,v1=…`); an item belongs to the
+scheme if it begins with the prefix. One matching item and one matching secret are enough. Headers are pairs with names
+in any case.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _MOST_HEADERS, _MOST_CHARACTERS, _MOST_PREFIXES, _MOST_MOMENTS = 200, 1024, 8, 1
 def verify(scheme: Verification, secrets: Iterable[bytes], headers: Headers, body: bytes) -> str | None:
     """Return None if one of the secrets signed this request, otherwise the reason. Compares in constant time.
 
-    A secret that is not valid in the `key_encoding` matches nothing.
+    A secret that is not valid in the `key_encoding` matches no signature.
     """
     value = _header(headers, scheme.header)
     if value is None:
@@ -90,7 +91,7 @@ def detect(secrets: Iterable[bytes], headers: Headers, body: bytes) -> list[Veri
 
 
 def _signatures(headers: Headers) -> dict[bytes, set[tuple[str, str, str]]]:
-    """Return every header value that decodes to the size of a signature, with its header, prefix and encoding."""
+    """Return each possible signature in the headers, with the header, prefix and encoding of each place."""
     places: dict[bytes, set[tuple[str, str, str]]] = {}
     for (header, value), encoding in product(headers, ENCODINGS):
         prefixes: dict[bytes, str] = {}
@@ -110,7 +111,7 @@ def _templates(headers: Headers) -> list[str]:
 
 
 def _content(template: str, headers: Headers, body: bytes) -> bytes | None:
-    """Return the signed content, or None if it needs a header that is missing."""
+    """Return the signed content, or None if the template names a header that is missing."""
     parts: list[bytes] = []
     for part in _PLACEHOLDER.split(template):
         if part == "{body}":
@@ -131,7 +132,7 @@ def _header(headers: Headers, name: str) -> str | None:
 
 
 def _items(value: str, prefix: str) -> Iterator[str]:
-    """Yield the items that begin with `prefix`, without the prefix."""
+    """Yield the items of a header value that begin with `prefix`, without the prefix."""
     value = value.strip()
     for start in [0, *(separator.end() for separator in _SEPARATOR.finditer(value))]:
         if value.startswith(prefix, start):
@@ -141,7 +142,7 @@ def _items(value: str, prefix: str) -> Iterator[str]:
 
 
 def _decode(text: str, encoding: str) -> bytes:
-    """Return the decoded bytes of a text, empty if it is invalid; base64 may use either alphabet, padded or not."""
+    """Return the decoded bytes of a text, or b"" if it is invalid. Base64 may use either alphabet, padded or not."""
     if encoding == "hex":
         return bytes.fromhex(text) if _HEX.fullmatch(text) else b""
     plain = text.rstrip("=").replace("-", "+").replace("_", "/")
@@ -152,5 +153,5 @@ def _decode(text: str, encoding: str) -> bytes:
 
 
 def decode_key(secret: bytes, encoding: str) -> bytes:
-    """Return the bytes of a secret, empty if it is not valid in the `key_encoding`."""
+    """Return the bytes of a secret, or b"" if the secret is not valid in `encoding`."""
     return secret if encoding == "utf8" else _decode(secret.decode("latin-1").strip(), encoding)

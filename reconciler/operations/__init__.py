@@ -1,1 +1,1 @@
-"""The operations behind the commands: they take a `Project` and return values that `cli` renders."""
+"""The operations of the commands. They take a `Project` and return values that `cli` renders."""

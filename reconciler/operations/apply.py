@@ -1,4 +1,4 @@
-"""`apply`: the checks before anything is sent, and the run with its connections to the outside world."""
+"""`apply`: checks a plan before anything is sent, connects to the services, and carries the plan out."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from reconciler.service.api import ServiceClient
 
 _PATIENCE, _PATIENCE_IN_CI = 5.0, 300.0
-"""How many seconds creates of another run get to end; in CI nobody watches, so the run waits longer."""
+"""Seconds to wait until the creates of another run end. A run in CI waits longer, because nobody is watching it."""
 _ADDRESSES = ("base_url", "auth_url", "audience_base")
 
 
@@ -66,10 +66,10 @@ def refuse_unpinned(project: Project, plan: Plan, *, plaintext: bool) -> None:
 
 
 class Session:
-    """A plan about to be applied, with the callers and stores that it needs.
+    """A plan that is about to be applied, with its store of responses and its connections to the service.
 
-    Raises SettingsError for missing credentials and settings of all targets at once, and for a directory that cannot
-    keep responses.
+    Raises SettingsError with a message for each missing or invalid setting of any target, Refused if responses may not
+    be kept unencrypted on this machine, and RecordError if they cannot be saved.
     """
 
     def __init__(self, project: Project, planned: Planned, *, plaintext: bool = False) -> None:
@@ -140,7 +140,7 @@ class _ServiceCaller:
 
 
 def _callers(project: Project, planned: Planned) -> tuple[Responses | None, Mapping[TargetName, _ServiceCaller]]:
-    """Return the response store and the callers by target; None and no callers if nothing is to be sent."""
+    """Return the store of responses and the caller for each target, or None and no callers if nothing is to be sent."""
     sending = [
         plan.target for plan in planned.plan.targets.values() if any(change.action in SENDS for change in plan.changes)
     ]

@@ -2,7 +2,8 @@
 
 Running it again continues an interrupted copy.
 
-1. TO begins with FROM's id and an open loss, so that nothing is created there. (A TO that was closed gets a loss.)
+1. TO begins with FROM's id and an open loss, so that nothing is created there. (If TO holds a closed record, only the
+   loss is appended.)
 2. FROM is closed: it names TO, and nothing more is appended to it.
 3. Everything in FROM is merged into TO, and the loss of step 1 ends, in one append.
 
@@ -38,18 +39,18 @@ if TYPE_CHECKING:
 
 _STEPS = 3
 _CUT_SHORT = {Obstacle.NOT_FROM_HERE, Obstacle.SECOND_MISSING}
-"""The obstacles of a TO whose first append was interrupted. As long as FROM is open, nothing depends on that append."""
+"""The obstacles at TO if step 1 was interrupted. As long as FROM is open, nothing depends on that step."""
 
 
 class CopyStep(Struct, frozen=True):
-    """The next durable step: the facts to append, at TO or at FROM."""
+    """A durable step: the facts to append at TO or, if `at_to` is false, at FROM."""
 
     at_to: bool
     facts: tuple[AnyFact, ...]
 
 
 class Copy:
-    """A copy of the record from one place to another."""
+    """Copies the record from one place to another."""
 
     def __init__(self, project: Project, source: str, to: str) -> None:
         """Raise SettingsError for an invalid place, and Refused if both names mean the same place."""
@@ -90,9 +91,10 @@ class Copy:
         return CopyStep(True, (*facts, ended)), source, there
 
     def prepare(self) -> Proposal:
-        """Return the facts of the next step, and messages about all remaining steps. Raises what `next_step` raises.
+        """Return the facts of the next step, and messages about all remaining steps.
 
-        The digest covers the record and both places, so it stays the same after an interruption.
+        The digest covers the id of the record and both places, so it stays the same after an interruption.
+        Raises the same errors as `next_step`.
         """
         taken, source, there = self.next_step()
         opened = LossOpened(at="", by={}, loss="", cause="copy", of=self._from.place)
@@ -112,7 +114,7 @@ class Copy:
         return Proposal(taken.facts, tuple(shown), weakens=False, digest=digest)
 
     def carry_out(self) -> Message:
-        """Take the remaining steps and return what a person must do afterwards. Raises what `next_step` raises."""
+        """Take the remaining steps, and return a message for a person. Raises the same errors as `next_step`."""
         for _ in range(CONFLICTS + _STEPS):
             taken, source, there = self.next_step()
             if taken is None:
@@ -138,9 +140,9 @@ class Copy:
         raise Refused(too_many_conflicts(self._to.place))
 
     def _take(self, taken: CopyStep, source: Reading, there: Reading | None) -> None:
-        """Take a step: append its facts, and update the second head of that place.
+        """Append the facts of a step, and update the second head of their place.
 
-        The two places are judged together, so this machine's note is updated only for TO.
+        The two places are checked together, so the head that this machine remembers is updated only for TO.
         """
         if taken.at_to:
             self._to.accept(there, taken.facts, "copy")
@@ -149,7 +151,7 @@ class Copy:
         self._from.store.append(source.record.head, data, "copy", second=lines[-1].hash)
 
     def _begin(self, source: Reading, there: Reading | None, former: Loss | None) -> CopyStep:
-        """Return the first step. `former` is the loss of an attempt that was interrupted before its head was noted."""
+        """Return the first step. `former` is the loss that an interrupted first step left open, if any."""
         at, by = self._project.at(), self._project.by()
         loss = LossOpened(at=at, by=by, loss=self._project.new_id(), cause="copy", of=self._from.place)
         begun = () if there else (Begun(at=at, by=by, record=source.record.id),)
@@ -163,7 +165,7 @@ class Copy:
 
     @contextmanager
     def _about(self, journal: Journal) -> Iterator[None]:
-        """Add `--state` to the commands in errors if the place is not the project's own."""
+        """If the place is not the project's own, add `--state` to the commands that errors suggest."""
         try:
             yield
         except (RecordError, Refused) as problem:
@@ -174,7 +176,7 @@ class Copy:
     def _refuse_closed_gate(
         self, source: Reading, there: Reading | None, loss: Loss | None, *, is_closed: bool
     ) -> None:
-        """Raise Refused if FROM's first gate is closed, or if FROM continues at a record that is not here.
+        """Raise Refused if FROM's first gate is closed, or if FROM was closed for a copy that TO does not hold.
 
         FROM is not refused merely because it is closed in favour of TO, or because it lacks heads that TO contains.
         """
@@ -194,7 +196,7 @@ class Copy:
             raise Refused(*obstacle_messages(source.record, replace(source.standing, obstacles=closed)))
 
     def _refuse_in_use(self, source: Reading, there: Reading, loss: Loss | None, *, is_closed: bool) -> None:
-        """Raise Refused if TO holds anything but a closed record or an unfinished state of this copy."""
+        """Raise Refused unless TO holds this record, either closed or as an unfinished copy."""
         if there.record.id != source.record.id or (loss is None and not there.record.closed_to):
             other = step("copy to an empty place", *self._again[:-1], "PLACE")
             merge = step("or merge the record from here into it", "reconciler", "state", "recover", self._again[-2])

@@ -1,4 +1,4 @@
-"""The credentials of a target, read from its variables.
+"""Reads the credentials of a target from its variables.
 
 Only commands that call the service import this module: pydantic-settings takes longer to load than most commands
 take to run.
@@ -30,9 +30,9 @@ def _usable(value: str) -> str:
 
 
 class Credentials(BaseSettings):
-    """A client identifier and its secret.
+    """The client id and the client secret of a target.
 
-    The variable's name is the target's prefix and the field name in upper case.
+    Each is read from a variable whose name is the target's prefix and the field name in upper case.
     """
 
     model_config = SettingsConfigDict(hide_input_in_errors=True, frozen=True)

@@ -1,4 +1,4 @@
-"""`doctor`: checks everything that an apply depends on, even if a check fails, and changes nothing."""
+"""`doctor`: checks everything that an apply depends on, and changes nothing. It continues after a failed check."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from reconciler.operations.project import Project
 
 CHECKS = ("config", "setting", "server", "clock", "token", "record", "write", "responses")
-"""The checks, in the order of findings."""
+"""The names of the checks, in the order in which their findings are shown."""
 
 _THREADS = 16
 _MISTAKES_SHOWN = 10
 _CREDENTIAL_FIELDS = ("CLIENT_ID", "CLIENT_SECRET")
 
 Check = tuple[str, str, Callable[[], Iterable[Finding]]]
-"""A check's name, the place that its errors are about, and the function that finds."""
+"""A check: its name, the place that its errors name, and a function that returns its findings."""
 
 
 def examine(project: Project, patterns: tuple[str, ...], *, write: bool = False) -> list[Finding]:
@@ -56,14 +56,14 @@ def examine(project: Project, patterns: tuple[str, ...], *, write: bool = False)
         groups = list(threads.map(lambda check: _attempt(*check), checks))
     of_record = _attempt("record", place, partial(_check_record, project, targets))
     groups += [of_record, _attempt("responses", "", partial(_check_responses, project))]
-    if write and any(finding.health is Health.OK for finding in of_record):  # nothing is tried where there is no record
+    if write and any(finding.health is Health.OK for finding in of_record):  # nothing is written if there is no record
         groups.append(_attempt("write", place, partial(_check_write, project)))
     findings += [finding for group in groups for finding in group]
     return sorted(dict.fromkeys(findings), key=lambda finding: (CHECKS.index(finding.check), finding.message.located))
 
 
 def has_failures(findings: Iterable[Finding]) -> bool:
-    """True if an apply would fail or do harm."""
+    """True if a check has failed, so that an apply would fail or do harm."""
     return any(finding.health is Health.FAILED for finding in findings)
 
 
@@ -85,7 +85,7 @@ def _check_config(project: Project) -> tuple[Desired, list[Finding]]:
 
 
 def _check_settings(project: Project, targets: Iterable[Target]) -> list[Finding]:
-    """Return findings about the credentials that are set; they contain names and no values."""
+    """Return findings about the credentials of the targets. They contain the names of variables, but no values."""
     findings = []
     for target in targets:
         for field in _CREDENTIAL_FIELDS:
@@ -118,7 +118,7 @@ def _server_checks(project: Project, targets: Iterable[Target], urls: Iterable[s
 
 
 def _token_checks(project: Project, targets: Iterable[Target]) -> list[Check]:
-    """Return a check for each target."""
+    """Return, for each target, a check that an access token is available."""
     from reconciler.operations.credentials import credentials_of  # noqa: PLC0415 - it loads pydantic
     from reconciler.service.api import ServiceClient  # noqa: PLC0415 - it loads the HTTP client
 
@@ -157,7 +157,7 @@ def _check_record(project: Project, targets: Iterable[Target]) -> Iterator[Findi
 
 
 def _check_write(project: Project) -> list[Finding]:
-    """Return a finding if the record can be written. Raises RecordError."""
+    """Return the finding that the record can be written. Raises RecordError otherwise."""
     project.journal.store.check_writable()
     return [_finding(Health.OK, "write", "writable", project.journal.place)]
 
@@ -175,7 +175,7 @@ def _check_responses(project: Project) -> Iterator[Finding]:
 
 
 def _attempt(check: str, where: str, find: Callable[[], Iterable[Finding]]) -> list[Finding]:
-    """Return the findings of `find`; an error becomes a finding too."""
+    """Return the findings of `find`. An error is returned as a finding."""
     findings: list[Finding] = []
     try:
         findings.extend(find())

@@ -1,9 +1,9 @@
-"""Fail points: they let a test kill, stop or delay the program at a durable step, and lower its limits.
+"""Fail points let a test kill, stop or delay the program at a durable step, and lower its limits.
 
 `RECONCILER_TEST_FAILPOINT` is a comma-separated list of items:
 
 - `STEP:N:ACTION` runs ACTION when STEP is reached for the N-th time. STEP is before-append, after-append, before-send,
-  after-send, or `any`, which counts them all. ACTION is kill, stop (SIGSTOP), int, term, hup, or seconds to sleep.
+  after-send, or `any`, which counts every step. ACTION is kill, stop (SIGSTOP), int, term, hup, or seconds to sleep.
 - `LIMIT=SECONDS` lowers a limit of the run: send_window, freshness, margin, call_grace or store_grace.
 
 Fail points are for tests only: they are refused unless every service is on loopback.
@@ -40,7 +40,7 @@ _HANDLING = 5.0  # seconds to wait until the main thread has handled a signal
 
 
 class _Point(Struct, frozen=True):
-    """An action at the `number`-th time that `step` is reached: a signal or a sleep."""
+    """Sleeps for `seconds`, then sends `signal`, when `step` is reached for the `number`-th time."""
 
     step: str
     number: int
@@ -82,7 +82,10 @@ class Failpoints:
             raise _refusal(f"it is set, and {', '.join(real)} is not on loopback")
 
     def reach(self, step: str, handled: Callable[[], int]) -> None:
-        """Count a durable step in any thread and run its fail point; `handled` counts the handled signals."""
+        """Count a durable step and run its fail points. Any thread may call this.
+
+        `handled` returns the number of signals that have been handled.
+        """
         with self._lock:
             self._reached[step] += 1
             self._reached[_ANY] += 1
@@ -99,7 +102,7 @@ class Failpoints:
         return replace(limits, **self._limits)
 
     def _read(self, item: str) -> None:
-        """Parse an item. Raises ValueError for an invalid one."""
+        """Parse an item. Raises ValueError if it is invalid."""
         name, equals, seconds = item.partition("=")
         if equals:
             self._limits[name] = float(seconds)

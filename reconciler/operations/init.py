@@ -40,9 +40,10 @@ _SETTINGS = "--region, --environment, --state"
 
 
 class Choices(Struct, frozen=True):
-    """The files to write. `state` is the place of the record, or "" for the proposed place; `config` is the directory.
+    """The choices that determine the files. `state` is the place of the record, or "" for the proposed place.
 
-    `begins_here` is true if the command is run by a person, who may begin the record.
+    `config` is the name of the configuration directory. `begins_here` is true outside CI, where a person may begin the
+    record.
     """
 
     regions: tuple[str, ...] = REGIONS
@@ -63,14 +64,14 @@ class Written(Struct, frozen=True):
 
 
 def proposed_state(directory: Path, *, github: bool = False) -> str:
-    """Return the proposed place of the record: a branch in a git work tree with a remote, else a file."""
+    """Return the proposed place of the record: a branch for GitHub or in a git work tree with a remote, else a file."""
     return BRANCH if github or _git(directory, "remote") else FILE
 
 
 def initialize(directory: Path, choices: Choices, data_directory: Path) -> Written:
     """Write the files of a new project, or the missing files of an existing one.
 
-    Raises Refused if a file exists, SettingsError for unusable choices, ConfigError and OSError.
+    Raises Refused if a file exists already, SettingsError for unusable choices, ConfigError and OSError.
     """
     config = directory / choices.config
     existing = sorted(str(path.relative_to(directory)) for path in config.glob("**/*.y*ml")) if config.is_dir() else []
@@ -83,7 +84,7 @@ def initialize(directory: Path, choices: Choices, data_directory: Path) -> Writt
 
 
 def _create(directory: Path, choices: Choices, data_directory: Path, undo: ExitStack) -> Written:
-    """Write a new project."""
+    """Write the files of a new project."""
     state = choices.state or proposed_state(directory, github=choices.github)
     _check(choices, state)
     recipient, key = _make_key(data_directory, undo) if choices.age_key else ("", None)
@@ -132,7 +133,7 @@ def _add(directory: Path, choices: Choices, data_directory: Path, undo: ExitStac
 
 
 def _check(choices: Choices, state: str) -> None:
-    """Raise SettingsError for unusable names, an unusable place, or an unusable combination."""
+    """Raise SettingsError if a name or the place is invalid, or if `config/` would be invalid with these choices."""
     for name in (*choices.regions, *choices.environments):
         if not NAME.fullmatch(name):
             raise SettingsError(Message("invalid-name", f"not a valid name: {name!r}", _SETTINGS, (Step(SPELLING),)))
@@ -151,7 +152,7 @@ def _check(choices: Choices, state: str) -> None:
 
 
 def _config(choices: Choices, state: str, recipient: str) -> dict[str, str]:
-    """Return the files of a new `config/` by name, with every region in every environment."""
+    """Return the texts of the files of a new `config/`, by path. Every region has every environment."""
     regions, environments = (tuple(dict.fromkeys(names)) for names in (choices.regions, choices.environments))
     values = {
         "regions": regions,
@@ -167,7 +168,7 @@ def _config(choices: Choices, state: str, recipient: str) -> dict[str, str]:
 
 
 def _workflow(directory: Path, environments: Sequence[str], state: str) -> dict[str, str]:
-    """Return the workflow for the repository's default branch. Raises SettingsError if the workflow could not work."""
+    """Return the workflow for the repository's default branch, by path. Raises SettingsError if it could not work."""
     top = _git(directory, "rev-parse", "--show-toplevel")
     if top and Path(top).resolve() != directory.resolve():
         what = f"GitHub reads workflows only at the top of the repository, {top}"
@@ -184,11 +185,11 @@ def _workflow(directory: Path, environments: Sequence[str], state: str) -> dict[
 
 
 def _published() -> tuple[str, str]:
-    """Return the path and the `@COMMIT` of the reusable workflows in the repository that this program came from.
+    """Return the path of the reusable workflows in the repository of this program, and `@COMMIT` with their commit.
 
-    If the program was not installed from a repository, the path is in the user's own repository, without a commit.
+    If the program was not installed from a repository, the path begins with `$`, and the commit is "".
     """
-    from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415 - for a workflow alone
+    from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415 - only for a workflow
 
     with suppress(PackageNotFoundError):
         origin = json.loads(distribution("reconciler").read_text("direct_url.json") or "{}")
@@ -216,7 +217,7 @@ def _github_steps(files: Mapping[str, str]) -> list[Step]:
 
 def _make_key(data_directory: Path, undo: ExitStack) -> tuple[str, Path]:
     """Return a new age public key and the file of its private key, which only the owner can read."""
-    import pyrage  # type: ignore[import-untyped]  # noqa: PLC0415 - not for those who want no key
+    import pyrage  # type: ignore[import-untyped]  # noqa: PLC0415 - only for a key
 
     identity = pyrage.x25519.Identity.generate()
     recipient = str(identity.to_public())
@@ -230,7 +231,7 @@ def _make_key(data_directory: Path, undo: ExitStack) -> tuple[str, Path]:
 
 
 def _rendered(name: str, values: Mapping[str, Any]) -> str:
-    """Return a filled template. Its delimiters are [[ ]] and [% %], because YAML and workflows use braces."""
+    """Return a template filled with values. Its delimiters are [[ ]] and [% %], as YAML and workflows use braces."""
     import jinja2  # noqa: PLC0415 - no other command needs it
 
     environment = jinja2.Environment(
@@ -242,7 +243,7 @@ def _rendered(name: str, values: Mapping[str, Any]) -> str:
 
 
 def _write(directory: Path, files: Mapping[str, str], undo: ExitStack) -> None:
-    """Write all files. Raises Refused if a file exists already, or stands in the place of a needed directory."""
+    """Write all files. Raises Refused if a file exists already, or is in the way of a directory."""
     in_the_way = {
         str(path)
         for name in files
@@ -277,7 +278,7 @@ def _remove_directory(path: Path) -> None:
 
 
 def _git(directory: Path, *words: str) -> str:
-    """Return the first line that git prints, or "" if it fails or is not installed."""
+    """Return the first line of git's output, or "" if git fails or is not installed."""
     existing = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.is_dir())
     environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     try:

@@ -1,4 +1,4 @@
-"""The operations behind `listen` and `signature detect`. They print nothing."""
+"""Receives notifications for `listen`, and detects their signature scheme for `signature detect`. Prints nothing."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _PATIENCE = 5.0  # seconds to wait until the reader of deliveries makes room
 
 
 class SignatureCheck:
-    """Checks a request: its path must belong to a subscription, one of whose secrets must have signed it.
+    """Checks that the path of a request belongs to a subscription, and that a secret of the subscription signed it.
 
-    `known` returns the recorded secrets by URL template; the set is empty if no secret is known. It is called again
-    after a refusal, at most every two seconds, as a subscription may have been created meanwhile. `warn` receives its
-    errors then.
+    `known` returns the recorded secrets by URL template; a set is empty if no secret is recorded. After a refusal, it
+    is called again, at most every two seconds, because a subscription may have been created meanwhile; if that call
+    fails, `warn` gets the error.
     """
 
     def __init__(
@@ -101,13 +101,13 @@ class Listening:
             self._stack = stack.pop_all()
 
     def deliveries(self) -> Iterator[Delivery]:
-        """Yield the deliveries as they arrive, until a signal handler raises."""
+        """Yield the deliveries as they arrive. Only an exception, such as an interrupt, ends the iteration."""
         while True:
             with suppress(Empty):
                 yield self._queue.get(timeout=0.2)
 
     def rest(self) -> list[Delivery]:
-        """Return the deliveries that have arrived and were not taken yet."""
+        """Return the deliveries that have arrived, but that `deliveries` has not yielded."""
         return [self._queue.get_nowait() for _ in range(self._queue.qsize())]
 
     def __enter__(self) -> Self:
@@ -120,7 +120,7 @@ class Listening:
         self._stack.close()
 
     def _report(self, delivery: Delivery) -> None:
-        """Queue a delivery. After a wait of some seconds it is dropped: answers must not wait for the queue."""
+        """Queue a delivery. Drop it if the queue stays full for five seconds: the sender waits for the answer."""
         try:
             self._queue.put(delivery, timeout=_PATIENCE)
         except Full:
@@ -128,7 +128,7 @@ class Listening:
 
 
 def detect_signature(captured: Iterable[Captured], secrets: Collection[bytes]) -> Verification:
-    """Return the only scheme under which the secrets sign these notifications.
+    """Return the only signature scheme that matches these notifications and one of the secrets.
 
     Notifications that no scheme matches are skipped. Raises Refused unless exactly one scheme matches.
     """

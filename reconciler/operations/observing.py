@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from reconciler.operations.project import Project
 
 _AHEAD = 300.0
-"""How many seconds a receiver's clock may be ahead of this machine's."""
+"""The number of seconds by which a receiver's clock may be ahead of the clock of this machine."""
 
 
 def observed(project: Project, file: str) -> Observe:
     """Return the statement that records the notifications of a capture file (`-`: stdin). Raises ReconcilerError.
 
-    The messages of the statement name the notifications that match nothing in force, and those left out: unverified
-    ones, those without a code, and those from the future. They also name the
-    attempts that exist although they are recorded as unknown, not created or removed.
+    The messages of the statement report notifications that match nothing in force, and notifications that are ignored
+    because they are unverified, have no code or are dated in the future. They also report attempts that exist although
+    they are recorded as unknown, not created or removed.
     """
     record = project.journal.read().record
     latest, left_out = stamp(project.now() + _AHEAD), dict.fromkeys(_REASONS, 0)
@@ -69,7 +69,7 @@ _REASONS = {
 
 
 def _is_trusted(project: Project, notification: Captured) -> bool:
-    """True if a notification counts: its signature is not invalid or, with `verification.enforce`, is valid."""
+    """True if a notification counts: its signature was valid or, without `verification.enforce`, was not checked."""
     verification = project.desired.verification
     if verification is not None and verification.enforce:
         return notification.verified is True
@@ -77,7 +77,7 @@ def _is_trusted(project: Project, notification: Captured) -> bool:
 
 
 def _learned(record: Record, facts: Iterable[Received], now: float) -> Iterator[Message]:
-    """Yield messages about attempts whose recorded state a notification at their own URL corrects, or puts in doubt."""
+    """Yield messages about attempts whose recorded state is corrected or put in doubt by a notification."""
     by_url: dict[str, list[Received]] = {}
     for fact in facts:
         by_url.setdefault(normal_url(fact.url), []).append(fact)
@@ -100,14 +100,14 @@ def _learned(record: Record, facts: Iterable[Received], now: float) -> Iterator[
 
 
 def _ask_for_secret(attempt: Attempt, now: float) -> tuple[Step, ...]:
-    """Return the step that gets the secret of a create whose answer was lost, or none if it is to be removed."""
+    """Return the step to get the secret of a create whose answer was lost, or no step if the secret is not needed."""
     if attempt.responses or attempt.secrets or attempt.superseded_by or attempt.in_flight(now):
         return ()
     return (secret_step(attempt),)
 
 
 def _repeated(attempt: Attempt, removed: str, at: str) -> str:
-    """Return the warning that a notification may repeat a delivery from before a removal."""
+    """Return a warning that a notification may repeat a delivery from before the removal."""
     start, end = (datetime.fromisoformat(text).astimezone(UTC) for text in (removed, at))
     late = f"arrived {(end - start).seconds} s after the removal of attempt {attempt.id} was confirmed"
     return f"{late} (deliveries are repeated for {LATE_DELIVERY.seconds} s)"
@@ -134,7 +134,7 @@ def _unexplained(found: Unexplained) -> Message:
 
 
 def _after_removal(found: Unexplained, last: str, attempt: Attempt, removed: str) -> Message:
-    """Return the message that a removed attempt sent notifications, and what to do if it still exists."""
+    """Return the message that a removed attempt sent notifications, with the steps to take if it still exists."""
     what = f"{last}: matches attempt {attempt.id} of {attempt.address}, recorded as removed at {removed}"
     if found.last > repeated_until(removed):
         resolve = ("reconciler", "state", "resolve", attempt.address, "--created", "--attempt", attempt.id, "--force")

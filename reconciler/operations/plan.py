@@ -1,4 +1,4 @@
-"""`plan`: the differences between `config/` and the record."""
+"""`plan`: compares `config/` with the record."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Planned(Struct, frozen=True):
-    """A plan and the reading it was made from. `selection` and `allow_empty` are kept so that it can be made again."""
+    """A plan and the reading it was made from. `selection` and `allow_empty` serve to make it again."""
 
     plan: Plan
     reading: Reading
@@ -50,7 +50,7 @@ def plan_from(reading: Reading, project: Project, selection: Selection, *, allow
 
 
 def plaintext_refusal(project: Project, plan: Plan) -> Message | None:
-    """Return why this machine cannot keep the responses to a plan's creates, or None if it can.
+    """Return a message that says why this machine cannot keep the responses to a plan's creates, or None if it can.
 
     Without recipients, responses are kept in files on this machine. The disk of a CI runner is lost with its job, and
     other machines that read the same record do not have these files.

@@ -1,4 +1,4 @@
-"""The file that `plan --out` saves for a review; an apply makes the plan again and compares it with the file."""
+"""Reads plans that `plan --out` saved, and compares them with a new plan."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 _DIGEST_SHOWN = len("sha256:") + 12
 _NOT_IN_FIELDS = "the record, the service URLs or the recipients"
-"""The parts of a plan that its digest covers and that no field of a change shows."""
+"""The parts of a plan that its digest covers, but that no field of a change shows."""
 
 
 class SavedChange(Struct, frozen=True):
-    """A change of a saved plan. It is compared by its digest; the other fields describe the differences."""
+    """A change of a saved plan. Changes are compared by digest; the other fields serve to describe differences."""
 
     address: str
     action: str
@@ -40,7 +40,7 @@ class SavedRecord(Struct, frozen=True):
 
 
 class SavedPlan(Struct, frozen=True):
-    """The parts of a saved plan that bind an apply; `plan --format json` prints the whole plan."""
+    """The parts of a saved plan that an apply checks. `plan --format json` prints all parts."""
 
     format_version: str
     digest: str
@@ -98,7 +98,7 @@ def _differences(plan: Plan, saved: SavedPlan) -> tuple[Step, ...]:
 
 
 def _field_changes(then: SavedChange, now: Change) -> str:
-    """Return, in words, which fields of a change differ from those that were saved."""
+    """Return a text that names the fields in which a change differs from the saved change."""
     was, wanted = then.after or then.request, now.after or now.request
     old = was if isinstance(was, dict) else {}
     new = {"eventCodes": list(wanted.codes), "webhookUrl": wanted.template} if wanted else {}
@@ -112,9 +112,9 @@ def unreviewed_changes(
 ) -> list[tuple[SavedChange, str]]:
     """Return the changes that no review has shown, each with the reason.
 
-    `reviews` yields the plans that each review has shown. A change was shown if one of these plans has its digest and
-    no plan of that review has another change for its address. `contains` is true for a head that the record contains;
-    a plan made from any other head has shown nothing.
+    `reviews` yields, for each review, the plans that it has shown. A review has shown a change if all its plans with a
+    change for the same address contain this change, and one of them was made from a head of this record.
+    `contains(head)` is true if the record contains the head.
     """
     left = {change.digest: (change, "never shown") for change in plan.changes if change.action != Action.BLOCKED}
     remaining = iter(reviews)
@@ -130,9 +130,9 @@ def unreviewed_changes(
 def _why_unreviewed(
     change: SavedChange, plans: Sequence[SavedPlan], contains: Callable[[str], bool], before: str
 ) -> str:
-    """Return why the plans of one review have not shown a change, or "" if they have.
+    """Return the reason why a review has not shown a change, or "" if it has.
 
-    The reason stays what it was `before` if no plan has a change for its address.
+    `plans` are the plans of the review. The reason `before` is returned if none of them has a change for the address.
     """
     rows = [(plan.record.head, [row for row in plan.changes if row.address == change.address]) for plan in plans]
     about = [(head, shown) for head, shown in rows if shown]

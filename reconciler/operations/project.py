@@ -28,16 +28,17 @@ if TYPE_CHECKING:
     from reconciler.record.store import Store
 
 UNRECORDED = "unrecorded"
-"""The directory of recovery files in the data directory."""
+"""The name of the directory of recovery files, within the data directory."""
 
 _DEFAULT_STATE = "state.jsonl"
 _ACTIONS = {"actor": "GITHUB_ACTOR", "rerun_by": "GITHUB_TRIGGERING_ACTOR", "commit": "GITHUB_SHA"}
 
 
 class Flags(Struct, frozen=True):
-    """The settings from the command line or, if a flag is missing, from its variable; None where neither is set.
+    """The values of the global flags or, for each missing flag, of its variable.
 
-    If `state` is set, `record:` in `config/` is ignored.
+    A path or place is None if neither is set. If `state` is set, `record:` in `config/` is ignored. `timeout` is in
+    seconds.
     """
 
     config: str | None = None
@@ -48,7 +49,7 @@ class Flags(Struct, frozen=True):
 
 
 class Project:
-    """The project in a directory: its `config/`, its record, and this machine's directories."""
+    """A project: its `config/`, its record, and the directories that it uses on this machine."""
 
     def __init__(self, flags: Flags, sources: Sources) -> None:
         self.flags = flags
@@ -128,7 +129,7 @@ class Project:
         return {"user": user, "host": platform.node()}
 
     now = staticmethod(time.time)
-    """Returns the time in epoch seconds."""
+    """Returns the current time in epoch seconds."""
 
     def at(self) -> str:
         """Return the current time in the format of facts."""
@@ -145,7 +146,10 @@ class Project:
 
 
 def home(variable: str, below: str) -> Path:
-    """Return a directory as defined by the XDG specification. Raises SettingsError if there is no home directory."""
+    """Return the directory that an XDG variable names, else the path `below` in the home directory.
+
+    Raises SettingsError if there is no home directory.
+    """
     given = os.environ.get(variable)
     if given and Path(given).is_absolute():
         return Path(given)

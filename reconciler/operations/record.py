@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Entry(Struct, frozen=True):
     """An entry of the record.
 
-    `subjects` are addresses or a target. `merged` is true if the entry came from another history.
+    `subjects` holds addresses or a target. `merged` is true if the entry came from another history.
     """
 
     number: int = field(name="entry")
@@ -35,9 +35,10 @@ class Entry(Struct, frozen=True):
 
 
 class Shown(Struct, frozen=True):
-    """The attempts to show: all attempts of one address (`of_address`), or the selected ones in force or unknown.
+    """The attempts to show.
 
-    `messages` say why a gate is closed.
+    If `of_address` is true, these are all attempts of one address; otherwise, the selected attempts that are in force
+    or unknown. `messages` say why a gate is closed.
     """
 
     attempts: tuple[Attempt, ...]
@@ -60,7 +61,10 @@ class Verified(Struct, frozen=True):
 
 
 def find_attempts(project: Project, where: str = "") -> Shown:
-    """Return the attempts of the record or of one address or pattern. Raises SelectionError and RecordError."""
+    """Return the attempts that match `where`, an address or a pattern; "" selects the whole record.
+
+    Raises SelectionError and RecordError.
+    """
     reading = project.journal.read()
     if where:
         _refuse_unmatched(where, reading.record.addresses)
@@ -91,7 +95,10 @@ def attempts_json(attempts: Iterable[Attempt]) -> list[dict[str, Any]]:
 
 
 def list_entries(project: Project, where: str = "") -> list[Entry]:
-    """Return the entries of the record or of one address or pattern, also under former names."""
+    """Return the entries about `where`, an address or a pattern, also under former names; "" selects all entries.
+
+    Raises SelectionError and RecordError.
+    """
     reading = project.journal.read()
     entries = [
         Entry(

@@ -1,7 +1,7 @@
-"""Recovery files, which save facts that an apply could not append to the record; and `state recover`.
+"""Writes and reads recovery files, which hold the facts that an apply could not append to the record.
 
-A file holds a line of JSON for each fact, with the id of its record. The `origin` of a fact is derived from its
-content, so the fact gets the same id however often it is recovered.
+A file holds one line of JSON for each fact, with the id of the record. The `origin` of a fact is derived from its
+content, so the fact gets the same id, however often it is recovered.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class _Saved(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def save_facts(directory: Path, record: str, place: str, facts: Sequence[AnyFact], reason: str) -> Message:
-    """Save a record's facts durably in the data directory, and return the message that says so.
+    """Save the facts durably in a recovery file below `directory`, and return a message that names the file.
 
-    Raises nothing: if no file can be written, the message contains the lines, which hold no secrets.
+    Raises nothing: if the file cannot be written, the message contains its lines, which hold no secrets.
     """
     saved = [_Saved(record, fact if fact.origin else replace(fact, origin=_origin(record, fact))) for fact in facts]
     data = b"".join(encode(line) + b"\n" for line in saved)
@@ -48,7 +48,7 @@ def save_facts(directory: Path, record: str, place: str, facts: Sequence[AnyFact
     try:
         private_directory(private_directory(directory) / UNRECORDED)
         replace_file(file, data, 0o600)
-    except Exception:  # noqa: BLE001 - whatever it was, nothing else has them
+    except Exception:  # noqa: BLE001 - no error may lose the facts, which exist nowhere else
         lines = step(f"save these lines to a file:\n{data.decode()}")
         again = step("then run", *recover, "FILE")
         return Message("results-not-saved", f"{problem}, nor to a recovery file", place, (lines, again))
@@ -57,7 +57,10 @@ def save_facts(directory: Path, record: str, place: str, facts: Sequence[AnyFact
 
 
 def recovery_messages(project: Project, reading: Reading) -> Mapping[str, Message]:
-    """Return, by attempt, a message that names a recovery file of this machine with facts that the record lacks."""
+    """Return a message for each attempt whose facts are in a recovery file on this machine, but not in the record.
+
+    The key is the id of the attempt, or "" for facts about no attempt.
+    """
     messages: dict[str, Message] = {}
     files, record = project.recovery_files, reading.record
     known = _ids(reading.lines) if files else {}
@@ -76,9 +79,10 @@ def recovery_messages(project: Project, reading: Reading) -> Mapping[str, Messag
 
 
 def recover_statement(project: Project, source: str) -> Recover:
-    """Return the statement that adds a history to the record. Raises SettingsError, RecordDamaged, StoreUnavailable.
+    """Return the statement that merges the facts of `source` into the record.
 
-    `source` is a place, or a file (`-`: standard input) with a record or with saved facts.
+    `source` is the place of a record, a file with a record or with saved facts, or `-` for standard input. Raises
+    SettingsError, RecordDamaged and StoreUnavailable.
     """
     try:
         if source == "-":
@@ -97,7 +101,7 @@ def recover_statement(project: Project, source: str) -> Recover:
 
 
 def _recovery_lines(data: bytes, where: str, known: Mapping[bytes, str]) -> tuple[Line, ...]:
-    """Return the facts of a recovery file as lines of a history. Raises SettingsError.
+    """Return the facts of a recovery file as lines of a record. Raises SettingsError.
 
     `known` maps the content of recorded facts to their ids (see `_ids`).
     """
@@ -119,7 +123,7 @@ def _recovery_lines(data: bytes, where: str, known: Mapping[bytes, str]) -> tupl
 
 
 def _ids(lines: Iterable[Line]) -> Mapping[bytes, str]:
-    """Return the ids of recorded facts by content: a failed append may have reached the record after all."""
+    """Return the ids of recorded facts by content, because a failed append may have reached the record."""
     return {encode(replace(line.fact, origin="")): line.id for line in lines}
 
 

@@ -1,9 +1,9 @@
 """Stores create responses, which may hold the only copy of a subscription's secret.
 
 A response is kept as an HTTP message: status line, headers, a blank line, and the part of the body that arrived. With
-recipients, it is encrypted to them (age) and stored in the record; without, it is stored in a file of mode 0600 on this
-machine. An encrypted response is also written to disk before the outcome is recorded, so that a run that is killed in
-between loses nothing.
+recipients, it is encrypted to them (age) and stored in the record; without recipients, it is stored in a file of mode
+0600 on this machine. An encrypted response is also written to disk before the outcome is recorded, so that nothing is
+lost if the run is killed in between.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ _LONGEST = (1 << 20) + (1 << 17)  # bytes of a response that are read
 
 
 class Response(Discreet, frozen=True):
-    """A create response: its head, with the blank line (b"" for a secret that was set by hand), and its body."""
+    """A create response: its head, including the blank line, and its body.
+
+    A secret that was set by hand is stored as a body with an empty head.
+    """
 
     unprinted = ("head", "body")
 
@@ -42,7 +45,7 @@ class Response(Discreet, frozen=True):
 
     @property
     def was_set_by_hand(self) -> bool:
-        """True if this is not a response, but a secret that is the whole body."""
+        """True if the body is a secret that was set by hand."""
         return not self.head
 
 
@@ -74,14 +77,14 @@ class Responses:
         return self._keep(attempt, "secret", secret)
 
     def left(self, attempt: str) -> list[str]:
-        """Return the texts of an attempt's responses that this machine keeps, oldest first.
+        """Return the texts of an attempt's responses that are kept on this machine, oldest first.
 
-        They include a response that no fact names because a run was killed before it recorded the outcome.
+        The result includes the response of a run that was killed before it recorded the outcome.
         """
         return [self._text_of(path) for path in self._paths(attempt)]
 
     def forget_sealed(self, *attempts: str) -> None:
-        """Delete the local copies of encrypted responses, once the record holds them."""
+        """Delete the local copies of the attempts' encrypted responses, which the record now holds."""
         for path in self._paths(*attempts):
             if self._text_of(path).startswith(_AGE):
                 path.unlink(missing_ok=True)
@@ -89,9 +92,8 @@ class Responses:
     def open(self, text: str, identity: Path | None) -> Response:
         """Return the response that a text of the record contains or names.
 
-        `identity` is the age key file for decryption.
-
-        Raises RecordError and SettingsError, which show nothing of the data or of the identity.
+        `identity` is the age key file for decryption. Raises RecordError and SettingsError, whose messages show neither
+        the data nor the identity.
         """
         data = _unseal(text, identity) if text.startswith(_AGE) else self._read(text.removeprefix(_FILE))
         head = _HEAD.match(data)
@@ -118,7 +120,7 @@ class Responses:
             raise RecordError(Message("response-not-saved", what, str(self._directory), (advice,))) from None
 
     def _paths(self, *attempts: str) -> list[Path]:
-        """Return the files with responses to these attempts, oldest first. The directory is read only once."""
+        """Return the files with responses of these attempts, oldest first. The directory is read only once."""
         wanted, kept = {f"{attempt}-response" for attempt in attempts}, []
         with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
             kept = [path for path in self._directory.iterdir() if path.name.rpartition("-")[0] in wanted]
@@ -154,7 +156,7 @@ def seal(data: bytes, recipients: Sequence[str]) -> str:
     for number, recipient in enumerate(recipients, 1):
         try:
             keys.append(pyrage.x25519.Recipient.from_str(recipient))
-        except pyrage.RecipientError:  # the error's text is not shown: it may be a private key by mistake
+        except pyrage.RecipientError:  # the error's text is not shown: it may contain a private key
             what = f"recipient {number} is not an age public key"
             advice = step("use the line that `age-keygen -y` prints (age1…)")
             raise SettingsError(Message("bad-recipient", what, "recipients", (advice,))) from None

@@ -1,4 +1,4 @@
-"""The operations behind the sandbox commands: they serve it, and act as its operator. They print nothing."""
+"""Serves the sandbox, and acts as its operator, for the commands of `sandbox`. Prints nothing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def sandbox_served(
 ) -> Iterator[Sandbox]:  # fmt: skip
     """Serve a sandbox from `data` or a temporary directory; write its variables to `env_file`, if given.
 
-    `faults` are `NAME=PROBABILITY`, or NAME for a probability of 1. Raises SettingsError.
+    `retry_interval` is in seconds. Each of `faults` is `NAME=PROBABILITY`, or NAME for a probability of 1. Raises
+    SettingsError.
     """
     if not 0 <= retry_interval <= 86_400:
         raise SettingsError(Message("bad-interval", "expected 0 to 86400 seconds", "--retry-interval"))
@@ -94,7 +95,7 @@ def trigger_event(url: str, code: str, properties: bytes | None, count: int, tar
 
 
 def list_subscriptions(url: str) -> list[dict[str, Any]]:
-    """Return the sandbox's subscriptions in order: `target`, `subscriptionId`, `eventCodes`, `webhookUrl`."""
+    """Return the sandbox's subscriptions in order of creation, as JSON objects."""
     return [subscription for subscription in _call(url, "state")["subscriptions"] if not subscription["removed"]]
 
 

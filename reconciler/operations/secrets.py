@@ -1,4 +1,4 @@
-"""The secrets of subscriptions, from create responses or set by a person."""
+"""Finds the secrets of subscriptions, which come from create responses or from a person."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def response_of(project: Project, address: str, attempts: Sequence[str], identity: Path | None) -> Response:
-    """Return the last response, or secret set by hand, of the attempt at an address that has one.
+    """Return the last response that is recorded for an address. A secret that was set by hand counts as a response.
 
-    Only attempts in force count, unless there are none.
-    Raises Refused if several attempts have a response or secret. Raises RecordError if none can be read.
+    Only attempts in force are considered, unless none is in force. Raises Refused if several attempts have a response,
+    and RecordError if no attempt has one or it cannot be read.
     """
     responses = _responses(project)
     record = project.journal.read().record
@@ -53,7 +53,7 @@ def secret_statement(project: Project, address: str, attempts: Sequence[str], se
 
 
 def secrets_by_template(project: Project, identity: Path | None) -> Mapping[str, set[bytes]]:
-    """Return, by URL template, the secrets that may sign notifications there. Raises RecordError."""
+    """Return the secrets that may sign notifications, by URL template. Raises RecordError."""
     responses, secrets = _responses(project), dict[str, set[bytes]]()
     for attempt in project.journal.read().record.attempts.values():
         if attempt.in_force or attempt.unresolved:
@@ -62,7 +62,7 @@ def secrets_by_template(project: Project, identity: Path | None) -> Mapping[str,
 
 
 def secrets_of(project: Project, address: str, identity: Path | None) -> set[bytes]:
-    """Return the recorded secrets of an address. Raises RecordError if there is none."""
+    """Return the recorded secrets of an address. Raises RecordError if it has none."""
     responses = _responses(project)
     attempts = _at(project.journal.read().record, address, ())
     secrets = {secret for attempt in attempts for secret in _secrets(responses, attempt, identity)}
@@ -85,12 +85,12 @@ def _at(record: Record, address: str, attempts: Sequence[str]) -> list[Attempt]:
 
 
 def _texts(responses: Responses, attempt: Attempt) -> list[str]:
-    """Return the texts of an attempt's responses and secrets, including responses that a killed run did not record."""
+    """Return the stored texts of an attempt's responses and secrets, including responses left by a killed run."""
     return [*(attempt.responses or responses.left(attempt.id)), *attempt.secrets]
 
 
 def _secrets(responses: Responses, attempt: Attempt, identity: Path | None) -> Iterator[bytes]:
-    """Yield possible secrets: those set by hand, and the texts of a response that are not in the record."""
+    """Yield the possible secrets of an attempt: secrets set by hand, and unrecorded texts in its responses."""
     clear = {"", attempt.url, *attempt.codes, *map(str, attempt.fields.values())}
     problem: ReconcilerError | None = None
     found = False

@@ -1,4 +1,4 @@
-"""The sources of settings, in this order: the environment, a directory of secrets, a `.env` file.
+"""Looks up settings in the environment, then in a directory of secrets, then in a `.env` file.
 
 Every command loads this module, so it imports only the standard library, unless there is a `.env` to read.
 """
@@ -59,7 +59,7 @@ class Sources(Discreet, frozen=True, dict=True):
         if not directory:
             return None
         path = self.directory / directory
-        if not os.path.isdir(path):  # noqa: PTH112 - False for whatever may not be looked at, too
+        if not os.path.isdir(path):  # noqa: PTH112 - also False if permission is denied
             what = f"{SECRETS_DIR} is not a directory, or cannot be read"
             raise _unusable("secrets-dir-unusable", what, path, "correct or unset it")
         return path
@@ -81,7 +81,7 @@ class Sources(Discreet, frozen=True, dict=True):
 
 
 def hide_secrets(environ: MutableMapping[str, str] = os.environ) -> None:
-    """Remove the client secrets from the environment that child processes inherit; call it after `Sources.load`."""
+    """Remove the client secrets from the environment that child processes inherit. `Sources` reads an earlier copy."""
     for name in list(environ):
         if name.startswith("RECONCILER_") and name.endswith("_CLIENT_SECRET"):
             del environ[name]

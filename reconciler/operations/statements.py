@@ -1,4 +1,4 @@
-"""Statements of a person about the record: each is prepared, shown, and then appended exactly as shown."""
+"""Prepares the statements of a person about the record, and appends exactly what was shown."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from reconciler.record.statements import Statement
 
 CONFLICTS = 10
-"""How often a statement is proposed again because another run appended first."""
+"""The maximum number of tries to append a statement while other runs append first."""
 
 
 class AppendResult(Struct, frozen=True):
@@ -46,7 +46,7 @@ def prepare(project: Project, statement: Statement) -> Proposal:
 
 
 def _refuse_bad_values(statement: Import) -> None:
-    """Raise SettingsError for a URL or a code that `config/` would refuse too."""
+    """Raise SettingsError for a URL or a code that would be invalid in `config/`."""
     problems = []
     if statement.url and (fault := url_fault(statement.url)):
         problems.append(Message(fault.name, f"the URL {fault.what}", "--url", (step(fault.remedy),)))
@@ -68,8 +68,8 @@ def refuse_unexpected(proposal: Proposal, digest: str) -> None:
 def append(project: Project, statement: Statement, proposal: Proposal) -> AppendResult:
     """Append the proposal that was shown. Raises ReconcilerError.
 
-    The record is read again first, and after each conflict. The statement is refused if it would now append something
-    else. Nothing is appended if another run has recorded the same facts.
+    The record is read again before each try. Raises Refused if the statement would no longer append what was shown.
+    Nothing is appended if another run has recorded the same facts.
     """
     journal = project.journal
     if proposal.facts and isinstance(statement, Begin | AcceptLoss):
@@ -102,7 +102,7 @@ def _appended(
 ) -> Reading | None:
     """Append facts and return the record with them, or None if another run appended first.
 
-    If the answer is lost, the record is read once more to find out if the facts were appended.
+    If the answer is lost, the record is read once more to find out whether the facts were appended.
     """
     accepts = isinstance(statement, Begin | AcceptLoss)
     summary = type(statement).__name__
@@ -123,7 +123,7 @@ def _appended(
 
 
 def _read(journal: Journal, statement: Statement) -> Reading | None:
-    """Read the record; return None only for statements that need no record."""
+    """Read the record. Return None if there is no record and the statement needs none."""
     return journal.look() if isinstance(statement, Begin | AcceptLoss) else journal.read()
 
 

@@ -1,4 +1,4 @@
-"""The file to which captured notifications are durably appended, many at a time."""
+"""Appends captured notifications durably to a file, many at a time."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from reconciler.notifications.captured import LINE_LIMIT, parse_line
 if TYPE_CHECKING:
     from pathlib import Path
 
-_PATIENCE = 10.0  # seconds to wait for another process to append; the sender of a notification waits as long
+_PATIENCE = 10.0  # seconds to wait for another process to append; the sender of a notification waits meanwhile
 
 
 class _Batch(Struct):
-    """Lines to be written together. `problem` is the reason why the write failed."""
+    """Lines that are written together. `problem` is the reason why the write failed, if it failed."""
 
     lines: list[bytes] = field(default_factory=list)
     written: bool = False
@@ -87,11 +87,11 @@ class CaptureFile:
             raise SettingsError(Message("other-contents", what, str(self.path), steps))
 
     def _write(self, data: bytes) -> None:
-        """Write after the last newline and sync. Raises OSError; nothing is written then."""
+        """Write the data after the last newline, and sync the file. Raises OSError if nothing was written."""
         lock(self._descriptor, self.path, _PATIENCE)
         try:
             end = os.fstat(self._descriptor).st_size
-            if end and os.pread(self._descriptor, 1, end - 1) != b"\n":  # an incomplete line, of a write that failed
+            if end and os.pread(self._descriptor, 1, end - 1) != b"\n":  # an incomplete line, left by a failed write
                 begin = max(0, end - LINE_LIMIT)
                 end = begin + os.pread(self._descriptor, LINE_LIMIT, begin).rfind(b"\n") + 1
             try:

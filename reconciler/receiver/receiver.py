@@ -1,4 +1,4 @@
-"""The receiver: a function from request to response that reports each request."""
+"""Receives notifications: turns each request into a response, and reports it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from reconciler.http_messages import Request
 
 UNVERIFIED_BUDGET = 64 * 1024 * 1024
-"""The limit for unverified notifications kept on disk, in bytes."""
+"""The limit for unverified notifications on disk, in bytes."""
 
 _REMEMBERED = 50_000  # notifications whose repeated deliveries are recognised
 
@@ -34,10 +34,10 @@ class Refusal(Struct, frozen=True):
 
 
 class Behaviour(Struct, frozen=True):
-    """How the receiver answers acceptable notifications.
+    """Defines how the receiver answers acceptable notifications.
 
-    The first `fail_first` deliveries of each notification get a 503; later ones get `status` after `delay` seconds.
-    With `enforce`, a request with a bad signature is refused rather than only reported.
+    The first `fail_first` deliveries of each notification get a 503; later deliveries get `status` after `delay`
+    seconds. With `enforce`, a request with a bad signature is refused rather than only reported.
     """
 
     status: int = 200
@@ -47,9 +47,9 @@ class Behaviour(Struct, frozen=True):
 
 
 class Delivery(Struct, frozen=True):
-    """A request and the status of its answer.
+    """A request, and the status of its answer.
 
-    `number` counts the deliveries of a notification from 1, and is None for a refused request. `problem` says why the
+    `number` counts the deliveries of a notification from 1; it is None for a refused request. `problem` says why the
     delivery failed or what is wrong with it.
     """
 
@@ -82,7 +82,7 @@ class Receiver:
         self._deliveries: OrderedDict[bytes, int] = OrderedDict()
 
     def remember(self, earlier: Iterable[Captured]) -> None:
-        """Take earlier captures into account: an unverified one by its size, any other as a delivery."""
+        """Count earlier notifications: the bytes of unverified notifications, and the deliveries of all others."""
         for captured in earlier:
             if captured.verified is False:
                 self._unverified += len(line_of(captured))
@@ -90,7 +90,7 @@ class Receiver:
                 self._count(captured)
 
     def handle(self, request: Request) -> Response:
-        """Return the response to any request. A 2xx means that the notification has been saved."""
+        """Handle a request and return the response. A 2xx means that the notification has been saved."""
         is_sound = request.problem is None and request.method == "POST"
         refusal = self._check(request) if self._check and is_sound else None
         verified = refusal is None if self._check and is_sound else None
@@ -106,7 +106,10 @@ class Receiver:
         return Response(delivery.status, text.encode(), (("Content-Type", "text/plain; charset=utf-8"), *allow))
 
     def _refuse(self, request: Request, captured: Captured, refusal: Refusal | None) -> Delivery | None:
-        """Return the refusal of a request: no notification, an unknown path, or a bad signature under `enforce`."""
+        """Return the refusal of a request, or None if it is acceptable.
+
+        A request is refused if it is no notification, has an unknown path or, with `enforce`, a bad signature.
+        """
         if request.problem is not None:
             return Delivery(
                 captured, request.method, request.problem.status, None, request.problem.body.decode().strip()
@@ -115,14 +118,14 @@ class Receiver:
             return Delivery(captured, request.method, 405, None, "expected POST")
         unreadable = _unreadable(request.body)
         if refusal is not None and (self._behaviour.enforce or refusal.status == 404):
-            # It may be the only evidence of a create whose outcome is unknown and whose secret was lost.
+            # The notification may be the only evidence of a create whose outcome is unknown and whose secret was lost.
             failure = self._keep(captured) if refusal.status == 401 and not unreadable else None
             text = f"{refusal.text}; {failure}" if failure else refusal.text
             return Delivery(captured, request.method, refusal.status, None, text)
         return Delivery(captured, request.method, 400, None, unreadable) if unreadable else None
 
     def _receive(self, request: Request, captured: Captured, refusal: Refusal | None) -> Delivery:
-        """Accept a notification, or fail as configured; a bad signature is only reported."""
+        """Accept a notification, or fail as configured. A bad signature is only reported."""
         number = self._count(captured)
         if number <= self._behaviour.fail_first:
             problem = f"simulated failure {number} of {self._behaviour.fail_first}"
@@ -136,7 +139,7 @@ class Receiver:
         return Delivery(captured, request.method, self._behaviour.status, number, text)
 
     def _keep(self, captured: Captured) -> str | None:
-        """Save a notification; return None if it is on disk, otherwise the reason why it was not saved."""
+        """Save a notification. Return None if it is on disk, otherwise the reason why it was not saved."""
         line = line_of(captured)
         size = len(line) if captured.verified is False else 0
         with self._lock:
@@ -152,7 +155,7 @@ class Receiver:
         return None
 
     def _count(self, captured: Captured) -> int:
-        """Return which delivery of the notification this is, counted from 1."""
+        """Count a delivery, and return its number among the deliveries of the same notification, from 1."""
         digest = sha256(captured.body)
         digest.update(captured.path.encode())
         with self._lock:
@@ -164,7 +167,7 @@ class Receiver:
 
 
 def _unreadable(body: bytes) -> str | None:
-    """Return why a body cannot be a notification, or None if it can. Its fields are not checked."""
+    """Return the reason why a body cannot be a notification, or None. The fields of the body are not checked."""
     try:
         # Numbers stay text: parsing a long int is expensive. `int` refuses NaN and Infinity, which are not JSON.
         document = json.loads(body.decode(), parse_int=str, parse_float=str, parse_constant=int)

@@ -1,4 +1,4 @@
-"""Verifies requests in an endpoint's own code, and returns the notification and its attempt."""
+"""Verifies requests in the code of an endpoint, and returns the notification and its attempt."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _HasItems(Protocol):
 
 
 Headers = _HasItems | Iterable[tuple[str | bytes, str | bytes]]
-"""The types in which servers provide headers: a mapping, a message of the standard library, or pairs as in ASGI."""
+"""The types of headers that servers provide: a mapping, a message of the standard library, or pairs as in ASGI."""
 
 
 class BadSignature(RequestRefused):
@@ -36,10 +36,11 @@ class BadSignature(RequestRefused):
 
 
 class Verifier:
-    """Verifies requests by the scheme `verification` with the secrets of a subscription, several during a rotation.
+    """Verifies requests by the scheme `verification` with the secrets of a subscription.
 
-    Any number of threads may use it. `enforce` is ignored: a bad signature is always refused. Raises ValueError for
-    invalid settings, for no secrets, and for a secret that is not valid in the `key_encoding`.
+    A subscription has several secrets during a rotation. Any number of threads may use a verifier. `enforce` is
+    ignored: a bad signature is always refused. Raises ValueError for invalid settings, for no secrets, and for a secret
+    that is not valid in the `key_encoding`.
     """
 
     def __init__(self, verification: Verification, secrets: Iterable[str | bytes]) -> None:
@@ -61,7 +62,7 @@ class Verifier:
         """Raise BadSignature unless one of the secrets signed this request; the comparison takes constant time.
 
         `body` must be the raw body, byte for byte: JSON that was parsed and serialised again has a different signature.
-        Raises TypeError for anything but bytes.
+        Raises TypeError if `body` is not bytes.
         """
         if not isinstance(body, bytes | bytearray | memoryview):
             raise TypeError(f"expected the raw body as bytes, as it was received, not {type(body).__name__}")
@@ -85,8 +86,8 @@ def _text(value: str | bytes) -> str:
 def attempt_of(url: str, template: str) -> str | None:
     """Return the id of the attempt in a URL: the 32 hex digits in place of `{attempt}` in the template.
 
-    `url` may also be a path with its query, as in a request. Return None if the URL does not match the
-    template, or if the template has no `{attempt}`.
+    `url` may also be a path with its query, as in a request. Returns None if the URL does not match the template, or if
+    the template has no `{attempt}`.
     """
     fit = _fit(url, template)
     return fit.group(1) if fit is not None and fit.re.groups else None

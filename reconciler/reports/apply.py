@@ -54,12 +54,12 @@ def apply_document(applied: Applied) -> Document:
 
 
 def removal_letters(applied: Applied) -> list[tuple[Attempt, str]]:
-    """Return, as one line of text, the removal request for each attempt whose removal was requested."""
+    """Return each attempt whose removal was requested, with the letter about it as one line of text."""
     return [(attempt, one_line(letter([attempt], Purpose.DELETE))) for attempt in applied.removal]
 
 
 def result_row(result: Result) -> str:
-    """Return one result as a line for progress output and logs."""
+    """Return a result as one line of text for progress output and logs."""
     return " ".join(filter(None, _row(result)[:4]))
 
 
@@ -142,7 +142,7 @@ def _problem(result: Result, applied: Applied) -> Message:
 
 
 def unresolved_alerts(attempts: Iterable[Attempt], plan: Plan | None, label: str = "Error") -> tuple[Alert, ...]:
-    """Return alerts about unknown outcomes, in the words of the plan, which knows the notifications received.
+    """Return alerts about unknown outcomes. The plan gives the reasons, because it takes notifications into account.
 
     For an attempt that the next apply sends again, the alert is only a note.
     """
@@ -152,7 +152,7 @@ def unresolved_alerts(attempts: Iterable[Attempt], plan: Plan | None, label: str
 
 
 def _in_plan(attempt: Attempt, plan: Plan | None) -> Message | None:
-    """Return what a plan says of an unresolved attempt, or None if the plan is not about its address."""
+    """Return the message of a plan about an unresolved attempt, or None if the plan has none."""
     for change in plan.changes if plan else ():
         blocking = [blocker.id for blocker in change.blocking]
         if change.action is Action.RETRY and attempt.id in change.concerns:

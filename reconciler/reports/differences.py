@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from deepdiff.model import DiffLevel
 
     FieldValues = Mapping[str, object]
-    """One side of a comparison: field names with a text or a set of texts."""
+    """One side of a comparison: a text or a set of texts for each field name."""
 
 
 def differences(before: FieldValues, after: FieldValues) -> tuple[Field, ...]:
@@ -45,7 +45,7 @@ def differences(before: FieldValues, after: FieldValues) -> tuple[Field, ...]:
 
 
 def _name_and_texts(level: DiffLevel) -> tuple[str, str, str]:
-    """Return the name of a field and its texts before and after, or "" if there is none."""
+    """Return the name of a field and its texts before and after, each "" if the field is absent there."""
     name = str(level.path(output_format="list")[0])
     return name, *(", ".join(_items(side)) for side in (level.t1, level.t2))  # type: ignore[return-value]
 

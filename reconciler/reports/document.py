@@ -79,7 +79,7 @@ class Changed(Struct, frozen=True):
 
 
 class Todo(Struct, frozen=True):
-    """A step to take: an imperative phrase, and the commands to paste, without the global flags."""
+    """A step to take: an imperative phrase, and the commands to run, without the global flags."""
 
     text: str = ""
     commands: tuple[tuple[str, ...], ...] = ()
@@ -158,7 +158,7 @@ def alerts(messages: Iterable[Message], label: str = "Error") -> tuple[Alert, ..
 
 
 def todos(steps: Iterable[Step]) -> tuple[Todo, ...]:
-    """Return the steps as todos; the commands of steps with the same text are grouped."""
+    """Return the steps as `Todo` values. The commands of steps with the same text are grouped."""
     commands: dict[str, dict[tuple[str, ...], None]] = {}
     for step in steps:
         commands.setdefault(step.text, {}).update({step.command: None} if step.command else {})

@@ -1,6 +1,6 @@
 """Renders a document as an HTML page that loads nothing and runs only the script that its policy allows.
 
-The template escapes every value; `visible` escapes the invisible characters and those that reverse the text.
+The template escapes every value; `visible` escapes invisible characters, and characters that reverse the text.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def render(document: Document, flags: Sequence[str] = ()) -> str:
 
 
 def _grouped(blocks: Iterable[Block]) -> list[tuple[bool, list[Block]]]:
-    """Return the blocks in groups: True with consecutive changes, False with other blocks."""
+    """Return the blocks in groups of consecutive changes, marked True, and of other blocks, marked False."""
     return [(kind, list(group)) for kind, group in groupby(blocks, lambda block: isinstance(block, Changed))]
 
 
 def _shown(value: object) -> object:
-    """Return foreign text with invisible characters escaped, and markup from the template unchanged."""
+    """Return a text with invisible characters escaped. Markup from the template is returned unchanged."""
     return visible(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 

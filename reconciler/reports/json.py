@@ -102,7 +102,7 @@ def _request(request: Request | None) -> Json | None:
 
 
 def applied_json(applied: Applied, letters: Iterable[tuple[Attempt, str]]) -> Json:
-    """Return the JSON document of an apply; `letters` pairs each attempt with the text to the operator."""
+    """Return the JSON document of an apply; `letters` pairs attempts with the letters about them."""
     counts = Counter(result.outcome for result in applied.results)
     return {
         "format_version": FORMAT,
@@ -138,7 +138,7 @@ def validation_json(mistakes: Sequence[Message], warnings: Sequence[Message]) ->
 def status_json(status: ProjectStatus) -> Json:
     """Return the JSON document of a status.
 
-    Each address has its live attempt, the attempts that this one supersedes, and all its attempts.
+    Each address has the id of its live attempt, the attempts that the live attempt supersedes, and all its attempts.
     """
     return {
         "format_version": FORMAT,
@@ -189,7 +189,7 @@ def parity_json(pairs: Pairs) -> Json:
 
 
 def removals_json(removals: Sequence[Removals]) -> Json:
-    """Return the JSON document of the awaited removals, with the message to each operator."""
+    """Return the JSON document of the awaited removals, with the message to the operator for each target."""
     return {
         "format_version": FORMAT,
         "targets": [

@@ -1,7 +1,7 @@
 """Builds letters to the operator, who alone can list and delete subscriptions at the service.
 
-It names what the operator can search for: URLs, codes, times and the ids that the service assigned. The help and the
-pages call it the message to the operator.
+A letter names what the operator can search for: URLs, codes, times and the ids that the service assigned. The help
+texts and the pages call it the message to the operator.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def letter(attempts: Sequence[Attempt], purpose: Purpose, staying: Sequence[Atte
 
 
 def _partial_ending(attempts: Sequence[Attempt]) -> str:
-    """Return the end of the first sentence if only some event codes are to be deleted; otherwise ""."""
+    """Return the end of the first sentence if the letter asks to delete only some event codes, otherwise ""."""
     partial = [set(attempt.requested_codes) < set(attempt.codes) for attempt in attempts if attempt.requested_codes]
     if not any(partial):
         return ""
@@ -68,7 +68,7 @@ def _partial_ending(attempts: Sequence[Attempt]) -> str:
 
 
 def _codes_in_question(attempt: Attempt, purpose: Purpose) -> Collection[str]:
-    """Return the event codes of an attempt that a letter is about."""
+    """Return the event codes of an attempt to which a letter refers."""
     codes = {Purpose.DELETE: attempt.requested_codes, Purpose.KEEP: tuple(attempt.cancelled), Purpose.ASK: ()}
     return codes[purpose] or attempt.codes
 

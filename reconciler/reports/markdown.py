@@ -55,7 +55,7 @@ def code(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Return a sentence with every word that is not plain English as inline code."""
+    """Return a sentence in which every word that is not plain English is formatted as inline code."""
     return " ".join(map(_word, text.split()))
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def parity_document(pairs: Pairs) -> doc.Document:
-    """Return the document of a comparison: how the second target of each pair differs from the first."""
+    """Return the document of a comparison. It shows how the second target of each pair differs from the first."""
     unpaired = [
         doc.Paragraph(f"{left.target} has no counterpart: {left.counterpart} is not declared.", doc.Tone.WARNING)
         for left in pairs.unpaired

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from reconciler.reports.differences import FieldValues
 
     Cells = dict[tuple[str, str], dict[str, str]]
-    """The text of each table cell, by subscription name and event code, then by target."""
+    """The texts of table cells, by subscription name and event code, then by target."""
 
 
 _TONES = {Action.CREATE: doc.Tone.ADDED, Action.REMOVE: doc.Tone.REMOVED, Action.BLOCKED: doc.Tone.PLAIN}
 _Item = TypeVar("_Item")
 _IN_THE_DIFFERENCE = ("nothing-in-force", "new-codes", "url-changed", "not-desired")
-"""The reasons that add nothing to the fields that differ."""
+"""The names of reasons that are not shown, because the fields that differ already show them."""
 
 
 def plan_document(
@@ -36,8 +36,8 @@ def plan_document(
 ) -> doc.Document:
     """Return the document of a plan.
 
-    `warnings` are added to the document, and `saved` is the file that holds the plan, if any.
-    With `desired`, the document includes the table of all event codes.
+    `warnings` are added to the document, and `saved` is the file that holds the plan, if any. With `desired`, the
+    document includes the table of all event codes.
     """
     changes = sorted(plan.changes, key=lambda change: change.action is not Action.BLOCKED)
     work = [change for change in changes if change.action is not Action.BLOCKED]
@@ -66,13 +66,13 @@ def is_in_line(plan: Plan) -> bool:
 
 
 def _unresolved(plan: Plan) -> list[str]:
-    """Return, in words, the count of unresolved creates that block no change. The result is empty if there are none."""
+    """Return a list with a text about unresolved creates on undeclared targets, or an empty list if there are none."""
     count = sum(attempt.blocks for attempt in plan.undeclared)
     return [counted(count, "unresolved create") + " on targets not in config/"] if count else []
 
 
 def describe_differences(plan: Plan) -> list[str]:
-    """Return, with counts, the differences from the configuration that an apply cannot remove."""
+    """Return the differences from the configuration that an apply cannot remove, each as a text with a count."""
     surplus = across_targets(plan, lambda target: target.surplus)
     duplicates = across_targets(plan, lambda target: target.duplicates)
     awaiting = across_targets(plan, lambda target: target.awaiting_removal)
@@ -90,7 +90,7 @@ def describe_differences(plan: Plan) -> list[str]:
 
 
 def across_targets(plan: Plan, part: Callable[[TargetPlan], Iterable[_Item]]) -> list[_Item]:
-    """Return the items of one part of every target's plan."""
+    """Return the items that `part` returns for the targets of a plan, as one list."""
     return [item for name in sorted(plan.targets) for item in part(plan.targets[name])]
 
 
@@ -118,7 +118,7 @@ def verdict(plan: Plan) -> str:
 
 
 def change_block(change: Change) -> doc.Changed:
-    """Return the block for a change: the fields that differ and a note for each consequence."""
+    """Return the block for a change, with the fields that differ and a note for each consequence."""
     is_blocked = change.action is Action.BLOCKED  # the alerts give its reasons, once for all changes that share them
     reasons = [message for message in change.reasons if not is_blocked and message.name not in _IN_THE_DIFFERENCE]
     notes = [doc.Paragraph(message.what, doc.Tone.FAINT) for message in reasons]
@@ -161,7 +161,7 @@ def _field_values(parts: Iterable[Attempt | Request]) -> FieldValues:
 
 
 def blocked_alerts(plan: Plan) -> Iterator[doc.Alert]:
-    """Yield the reasons why changes are blocked; a cause precedes its consequences."""
+    """Yield alerts that say why changes are blocked. A cause precedes its consequences."""
     yield from alerts(plan.gates, "Blocked")
     yield from alerts(across_targets(plan, lambda target: target.foreign), "Blocked")
     blocked = [change for change in plan.changes if change.action is Action.BLOCKED]
@@ -187,7 +187,7 @@ def unrecovered(plan: Plan) -> list[Message]:
 def surplus_messages(plan: Plan) -> Iterator[Message]:
     """Yield a message for each attempt's surplus codes.
 
-    The message has the command that requests their removal, unless it was already requested.
+    The message has the command that requests the removal of these codes, unless it was already requested.
     """
     for surplus in across_targets(plan, lambda target: target.surplus):
         codes = ", ".join(surplus.codes)
@@ -202,7 +202,7 @@ def surplus_messages(plan: Plan) -> Iterator[Message]:
 
 
 def superseded_alerts(attempts: Iterable[Attempt]) -> tuple[doc.Alert, ...]:
-    """Return notes that these attempts may exist in addition to their retries, and how to find out."""
+    """Return notes that these attempts may exist in addition to their retries. The notes say how to find out."""
     what = "may exist too: record a notification with `state observe`, or ask the operator with `removal list`"
     places = (f"{attempt.address} (attempt {attempt.id}, {attempt.url})" for attempt in attempts)
     return alerts((Message("superseded", what, place) for place in places), "Note")
@@ -225,7 +225,7 @@ def _summary(plan: Plan) -> Iterator[doc.Block]:
 
 
 def _urls(plan: Plan, *, overridden: bool) -> tuple[tuple[str, str], ...]:
-    """Return the service URLs of a plan that are set in `config/`, or the URLs that override them, with their names."""
+    """Return the names and values of the service URLs that are set in `config/` or, if `overridden`, outside it."""
     targets = [plan.targets[name].target for name in sorted(plan.targets)]
     return tuple(
         (f"{target.name} {field}", url)
@@ -238,7 +238,7 @@ def _urls(plan: Plan, *, overridden: bool) -> tuple[tuple[str, str], ...]:
 
 
 def duplicate_text(route: Duplicate, how: str) -> str:
-    """Return the message that two attempts deliver the same route, or are recorded as delivering it."""
+    """Return the text that says that a route is delivered twice. `how` is "delivered" or "recorded"."""
     return f"{route.target}: {route.code} is {how} twice to {route.url}, by attempts {listed(route.attempts)}"
 
 
@@ -266,7 +266,7 @@ def _details(plan: Plan, desired: Iterable[Subscription]) -> Iterator[doc.Detail
 
 
 def _cells(plan: Plan, desired: Iterable[Subscription]) -> Cells:
-    """Return the table cell of each event code; the codes of unchanged subscriptions are in force."""
+    """Return the cells of the table of event codes. The codes of unchanged subscriptions are in force."""
     cells: Cells = {}
     planned = [subscription for subscription in desired if subscription.address.target in plan.targets]
     for subscription in planned:

@@ -1,4 +1,4 @@
-"""Builds the documents of the record's contents and of its history."""
+"""Builds the documents about the contents of the record and about its history."""
 
 from __future__ import annotations
 
@@ -63,6 +63,6 @@ def _facts(attempt: Attempt) -> tuple[tuple[str, str], ...]:
 
 
 def history_document(rows: Sequence[tuple[str, ...]]) -> Document:
-    """Return the document of the record's history: entry, time, author, subject and text of each entry."""
+    """Return the document of the history. Each row holds the number, time, author, subject and text of an entry."""
     table = Table(("entry", "at", "by", "about", "what"), tuple(rows))
     return Document("history", f"{counted(len(rows), 'entry', 'entries')}.", body=(table,) if rows else ())

@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 def removals_document(removals: Sequence[Removals], plan: Plan | None = None) -> doc.Document:
     """Return the document of the letters to each operator.
 
-    With `plan`, it also names surplus codes whose removal was not requested, and desired codes whose removal was.
+    With `plan`, it also names surplus codes whose removal was not requested, and desired codes whose removal was
+    requested.
     """
     awaited = sum(len(target.awaiting) for target in removals)
-    surplus = [message for message in surplus_messages(plan) if message.steps] if plan else []  # the others are told
+    surplus = [message for message in surplus_messages(plan) if message.steps] if plan else []  # others are in letters
     reasons = ((change.address, reason) for change in (plan.changes if plan else ()) for reason in change.reasons)
     desired = [replace(reason, where=where) for where, reason in reasons if reason.name == "removal-requested"]
     kept = sum(len(target.restored) + len(target.cancelled) for target in removals)
@@ -82,7 +83,7 @@ def _target_blocks(target: Removals) -> Iterator[doc.Block]:
 
 
 def _confirmations(target: Removals) -> Iterator[tuple[str, ...]]:
-    """Yield the commands that confirm removals: one for all whole attempts, and one for each set of codes."""
+    """Yield the commands that confirm removals: one for all attempts to remove whole, and one for each set of codes."""
     groups: dict[tuple[str, ...], list[Attempt]] = {}
     for awaiting in target.awaiting:
         groups.setdefault(codes_to_name(awaiting.attempt, awaiting.codes), []).append(awaiting.attempt)

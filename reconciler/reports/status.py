@@ -61,7 +61,7 @@ def status_document(status: ProjectStatus) -> doc.Document:
 
 
 def _unresolved(status: ProjectStatus) -> list[Attempt]:
-    """Return the attempts whose outcome is unknown, without the superseded ones."""
+    """Return the attempts whose outcome is unknown, except superseded attempts."""
     every = (observed.attempt for target in status.targets for observed in target.attempts)
     return [attempt for attempt in every if attempt.blocks]
 

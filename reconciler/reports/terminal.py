@@ -1,6 +1,6 @@
 """Renders a document as text for a terminal or a log: the subject first, the verdict and the next commands last.
 
-Text wraps at the width of the terminal. Commands to paste stay on one line, however long they are.
+Text wraps at the width of the terminal. Suggested commands stay on one line, however long they are.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _changed(change: doc.Changed, layout: Layout) -> Iterator[str]:
 
 
 def field_text(field: doc.Field) -> str:
-    """Return a field that differs, as one line."""
+    """Return a field that differs as one line of text."""
     if field.before and field.after:
         return f'{field.name}: "{field.before}" -> "{field.after}"'
     return f"{field.name}: + {field.after}" if field.after else f"{field.name}: - {field.before}"
@@ -139,7 +139,7 @@ def _table(table: doc.Table, layout: Layout) -> Iterator[str]:
 
 
 def _filled(cells: Iterable[str], width: int | None) -> Iterator[str]:
-    """Yield lines of cells side by side, as many cells on a line as fit."""
+    """Yield lines of cells, with as many cells on each line as fit."""
     line = ""
     for cell in cells:
         if line and width is not None and len(f"    {line}{_GAP}{cell}") > width:
@@ -155,7 +155,7 @@ def _row(cells: Iterable[str], widths: Iterable[int]) -> str:
 
 
 def _fitting(widths: Sequence[int], width: int | None) -> int:
-    """Return how many columns fit side by side; at least one."""
+    """Return the number of columns that fit side by side; at least one."""
     total = -len(_GAP)
     for number, column in enumerate(widths):
         total += len(_GAP) + column

@@ -46,7 +46,7 @@ def listed(items: Iterable[str], limit: int = 0) -> str:
 
 
 def ago(at: str, now: float) -> str:
-    """Return a timestamp of the record with its age; `now` is in epoch seconds."""
+    """Return a timestamp of the record followed by its age. `now` is in epoch seconds."""
     try:
         seconds = now - datetime.fromisoformat(at).timestamp()
     except ValueError:
@@ -64,7 +64,7 @@ def _distance(seconds: float) -> str:
 
 
 def visible(text: str) -> str:
-    """Return `text` with every character escaped that could move the cursor, start a line or reverse the text.
+    """Return `text` with escapes for all characters that could move the cursor, start a line or reverse the text.
 
     `##[` is escaped too: a GitHub Actions runner reads it, anywhere in a line, as the start of a command.
     """
@@ -83,7 +83,7 @@ def harmless_line(text: str) -> str:
 
 
 def harmless_json(text: str) -> str:
-    """Return JSON text in which a GitHub Actions runner reads no command; a parser reads the same values from it.
+    """Return JSON text changed so that a GitHub Actions runner finds no command in it. Its values stay the same.
 
     `##[` occurs in JSON only within strings, where `[` may be written as an escape.
     """
@@ -91,6 +91,6 @@ def harmless_json(text: str) -> str:
 
 
 def command_line(command: Sequence[str], flags: Sequence[str] = ()) -> str:
-    """Return a command to paste, quoted for a shell; `flags` are added to our own commands."""
+    """Return a command line quoted for a shell. `flags` are added to commands of this program."""
     words = [command[0], *flags, *command[1:]] if command[0] == "reconciler" else command
     return visible(shlex.join(words))

@@ -1,4 +1,4 @@
-"""The endpoints of the service and those of its operator: a function from request to response.
+"""Answers requests to the endpoints of the service and of its operator.
 
 The operator's endpoints are below `/_sandbox` and accept only JSON, which a web page of another origin cannot send.
 """
@@ -32,7 +32,7 @@ _NOTHING = Response(502)
 
 
 class _Refusal(Exception):
-    """An error that becomes the response to the request."""
+    """Raised to refuse a request with an error response."""
 
     def __init__(self, status: int, error: str, description: str, *headers: tuple[str, str]) -> None:
         super().__init__(status)
@@ -40,7 +40,7 @@ class _Refusal(Exception):
 
 
 class Service:
-    """The endpoints of a world, by path and method. Every URL begins with `root`."""
+    """The endpoints of a `World`, by path. Every URL begins with `root`."""
 
     def __init__(self, world: World, root: str) -> None:
         self._world = world
@@ -74,7 +74,7 @@ class Service:
     def _request_token(self, provider: Provider, request: Request) -> Response:
         """Handle POST {auth_url}/oauth/token of an identity provider.
 
-        Errors are not documented for the service; these follow RFC 6749.
+        The errors of the service are not documented; these errors follow RFC 6749.
         """
         fault = self._world.meet("token", provider.name, provider.targets)
         if fault is not None and not fault.processed:
@@ -134,7 +134,7 @@ class Service:
         return response if fault is None else fault.spoil(response)
 
     def _authorize(self, target: Target, api_name: str, request: Request) -> Token:
-        """Return the request's token; refuse an invalid token with 401 and a token for another API with 403."""
+        """Return the request's token. Refuse an invalid token with 401, and a token for another API with 403."""
         scheme, _, text = (request.header("authorization") or "").partition(" ")
         if scheme.lower() != "bearer" or not text.strip():
             raise _Refusal(401, "invalid_token", "no Bearer token was sent", ("WWW-Authenticate", "Bearer"))
@@ -156,7 +156,7 @@ class Service:
     def _trigger(self, request: Request) -> Response:
         """Handle POST /_sandbox/trigger `{"code", "properties"?, "target"?, "count"?}`.
 
-        Answers 202 with the number of deliveries that start.
+        The answer is 202 with the number of deliveries.
         """
         document = _json_object(request)
         code, target, count = document.get("code"), document.get("target"), document.get("count", 1)
@@ -181,7 +181,7 @@ def _json_response(status: int, document: object, *headers: tuple[str, str]) -> 
 
 
 def _json_object(request: Request) -> dict[str, object]:
-    """Return the request's JSON object; refuse another content type with 415 and any other body with 400.
+    """Return the request's JSON object. Refuse another content type with 415, and another body with 400.
 
     Numbers with a fraction or an exponent become strings, exactly as written.
     """
@@ -197,7 +197,7 @@ def _json_object(request: Request) -> dict[str, object]:
 
 
 def _subscription_of(document: dict[str, object]) -> tuple[tuple[str, ...], str]:
-    """Return the event codes and the URL of a create request (service description, section 2.2), if it is valid."""
+    """Return the event codes and the URL of a create request (service description, section 2.2), or refuse it."""
     if set(document) != {"eventCodes", "webhookUrl"}:
         raise _Refusal(400, "invalid_request", "expected exactly the fields eventCodes and webhookUrl")
     codes, url = document["eventCodes"], document["webhookUrl"]

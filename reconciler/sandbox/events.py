@@ -1,4 +1,4 @@
-"""The events of a sandbox. They are stored, and the state is computed from them."""
+"""Defines the events of a sandbox. They are stored, and the state is computed from them."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Revoked(Discreet, frozen=True, tag="revoked"):
 class Delivery(Struct, frozen=True, tag="triggered"):
     """A notification is to be delivered to a subscription.
 
-    `number` is the number of the next attempt, from 1, and `due` is the time of that attempt.
+    `number` is the number of the next attempt, counted from 1, and `due` is its time in epoch seconds.
     """
 
     id: str
@@ -104,7 +104,7 @@ class Delivery(Struct, frozen=True, tag="triggered"):
 class Attempted(Struct, frozen=True, tag="attempted"):
     """A delivery was attempted.
 
-    `status` is None if there was no answer. `due` is the time of the retry, or None if there is none.
+    `status` is None if there was no answer. `due` is the time of the retry in epoch seconds, or None for no retry.
     """
 
     id: str
@@ -130,8 +130,8 @@ _SAMPLE = (("2000.00", "2240.00", "0.12"), ("5000.00", "5750.50", "0.15"), ("120
 def notification_body(code: str, properties: Mapping[str, object] | None = None) -> bytes:
     """Return the body of a notification (service description, section 2.3).
 
-    Without `properties`, ONB10011 gets a sample of its documented properties with new ids; other codes get none, as
-    theirs are not documented. Numbers are sent as strings. The message of ONB10011 is documented; for other codes the
+    Without `properties`, ONB10011 gets sample properties with new ids; other codes get none, because their properties
+    are not documented. Numbers are sent as strings. The message of ONB10011 is documented; for other codes the
     message is the code.
     """
     if properties is None:
@@ -142,7 +142,7 @@ def notification_body(code: str, properties: Mapping[str, object] | None = None)
 
 
 def sign_notification(body: bytes, secret: str) -> str:
-    """Return the X-Signature header: `sha256=` and the hex HMAC-SHA-256 of the raw body.
+    """Return the value of the X-Signature header: `sha256=` and the HMAC-SHA-256 of the raw body in hex.
 
     The key of the HMAC is the secret in UTF-8. The service does not document how it signs (service description, section
     6), so this scheme is the sandbox's own. In `config/` it is `{header: X-Signature, algorithm: hmac-sha256, prefix:

@@ -1,4 +1,4 @@
-"""The faults that can be injected into creates, token requests and leads, and the choice of a fault for each request.
+"""Injects faults into creates, token requests and leads.
 
 The names below are for creates. The prefix `token-` makes them faults of the token endpoint, where "created" means that
 the token was issued; the prefix `lead-` makes them faults of leads.
@@ -53,7 +53,7 @@ HANG_SECONDS = 300.0
 
 
 class Manner(Enum):
-    """How a response is lost."""
+    """The way in which a response is lost."""
 
     RESET = auto()  # nothing is sent; the connection is reset
     HANG = auto()  # nothing is sent; the connection stays open
@@ -62,7 +62,7 @@ class Manner(Enum):
 
 
 class Spoiled(Response, frozen=True, kw_only=True):
-    """A response that does not arrive whole."""
+    """A response that is lost entirely or in part."""
 
     manner: Manner
 
@@ -93,7 +93,7 @@ def transmit(connection: socket, head: bytes, response: Response) -> None:
 
 
 def _is_gone(connection: socket, seconds: float) -> bool:
-    """Wait up to `seconds` for the client to disconnect; return True if it did."""
+    """Wait up to `seconds` for the client to disconnect, and return True if it has disconnected."""
     connection.settimeout(seconds)
     try:
         while connection.recv(65_536):
@@ -110,7 +110,7 @@ _KINDS = ("create", "token", "lead")
 
 
 class Fault(Struct, frozen=True):
-    """The fault of a request: whether it is processed, and how its response is spoiled.
+    """A fault of a request. `processed` is true if the request is processed, and `spoil` changes its response.
 
     `revokes` means that the request's token is revoked. `late` means that the subscription is created later.
     """
@@ -122,7 +122,7 @@ class Fault(Struct, frozen=True):
 
 
 def error_response(status: int, error: str, description: str, *headers: tuple[str, str]) -> Response:
-    """Return an error response in the format of OAuth 2.0 (RFC 6749, section 5.2), also for the APIs.
+    """Return an error response in the format of OAuth 2.0 (RFC 6749, section 5.2), for all endpoints.
 
     The service's own error bodies are not documented (service description, section 7).
     """
@@ -173,11 +173,11 @@ FAULT_NAMES = (*FAULTS, *(f"{kind}-{name}" for kind in _KINDS[1:] for name in _A
 
 
 class FaultPlan:
-    """Chooses a fault for each request: a scripted one first, otherwise one at random.
+    """Chooses a fault for each request: a fault ordered with `fail_next`, otherwise a fault at random.
 
-    `probabilities` maps fault names to numbers from 0 to 1; those of one endpoint add up to at most 1. With the same
-    `seed` each endpoint repeats its sequence of draws. Raises SettingsError for an unknown name or an invalid
-    probability.
+    `probabilities` maps fault names to numbers from 0 to 1; the numbers for one endpoint add up to at most 1. With
+    the same `seed`, each endpoint repeats its sequence of faults. Raises SettingsError for an unknown name or an
+    invalid probability.
     """
 
     def __init__(self, probabilities: Mapping[str, float], seed: int | None = None) -> None:
@@ -196,7 +196,7 @@ class FaultPlan:
                 raise SettingsError(Message("bad-probability", what, ", ".join(name for name, _ in odds)))
 
     def fail_next(self, full_name: str, count: int = 1, target: str | None = None) -> None:
-        """Make the next `count` requests (to `target`, if given) meet this fault. Raises SettingsError."""
+        """Inject this fault into the next `count` requests (to `target`, if given). Raises SettingsError."""
         kind, name = _parse_name(full_name)
         self._scripted[kind].extend([(name, target)] * count)
 

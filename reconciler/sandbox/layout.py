@@ -1,4 +1,4 @@
-"""The targets of the sandbox and their identity providers, with their URLs and credentials."""
+"""Defines the targets of the sandbox and their identity providers, with their URLs and credentials."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 DOCUMENTED_TARGETS = ("europe/staging", "europe/production", "usa/staging", "usa/production")
 
-# Defined here again rather than imported from the client, so that each checks the other.
+# Defined here again rather than imported from the client, so that the two definitions check each other.
 API_NAMES = ("onboarding", "notification", "prequalification", "loan", "preapproval", "testsupport")
 
 _TARGET_NAME = re.compile(r"[a-z0-9][a-z0-9-]*/[a-z0-9][a-z0-9-]*")
@@ -44,7 +44,7 @@ class Target(Discreet, frozen=True):
     client_secret: str
 
     def audience(self, api_name: str) -> str:
-        """Return the audience of one of the six APIs."""
+        """Return the audience of the tokens for one of the six APIs."""
         return f"{self.provider.audience_base}/{api_name}"
 
     def variables(self) -> list[tuple[str, str]]:
@@ -55,7 +55,7 @@ class Target(Discreet, frozen=True):
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Raise SettingsError if there is no name, a name is invalid, or two names share their variables."""
+    """Raise SettingsError if there is no name, if a name is invalid, or if two names have the same variables."""
     seen: dict[str, str] = {}
     for name in names:
         if not _TARGET_NAME.fullmatch(name):
@@ -73,7 +73,7 @@ def lay_out(
 
     The staging targets share one identity provider, one audience base and one account; every other target has its own
     (service description, sections 4.1 and 5). `accounts` maps targets to client id and secret; a provider gets a random
-    account if none of its targets has one.
+    account if `accounts` has none of its targets.
     """
     members: dict[str, list[str]] = {}
     for name in names:

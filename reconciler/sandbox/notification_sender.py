@@ -1,4 +1,4 @@
-"""Sends due notifications from a few threads and reports the results to the world."""
+"""Sends due notifications from a few threads, and records the results in the `World`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class NotificationSender:
         self._scheduler.start()
 
     def close(self) -> None:
-        """Abort the deliveries in progress; a later sandbox with the same directory repeats them."""
+        """Abort the deliveries in progress. A later sandbox with the same directory repeats them."""
         with self._world.changed:
             self._closed = True
             self._world.changed.notify_all()

@@ -25,12 +25,12 @@ class Sandbox:
     """The lending service on a port of 127.0.0.1. The port is bound at once and served from `start` until `close`.
 
     With a `directory` the sandbox keeps its state, and a later sandbox continues with the same URLs, accounts and
-    subscriptions, and repeats unfinished deliveries. It also keeps the port, unless another one is given; otherwise 0
-    means any free port. Faults and request counts start anew.
+    subscriptions, and repeats unfinished deliveries. It also keeps the port, unless another port is given. Without a
+    kept port, 0 means any free port. Faults and request counts start anew.
 
-    `retry_interval` and `token_lifetime` are in seconds. `faults` maps fault names to probabilities (see `faults`), and
-    `seed` makes the draws repeatable. `accounts` maps targets to client id and secret; missing accounts are random.
-    Raises SettingsError.
+    `retry_interval` and `token_lifetime` are in seconds. `faults` maps fault names to probabilities (see the module
+    `faults`), and `seed` makes the choices repeatable. `accounts` maps targets to client id and
+    secret; missing accounts are random. Raises SettingsError.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Sandbox:
         return [*variables, ("RECONCILER_SANDBOX_URL", self.url)]
 
     def wait_idle(self, timeout: float) -> bool:
-        """Wait up to `timeout` seconds; return True if every delivery has succeeded or been given up."""
+        """Wait up to `timeout` seconds, and return True if every delivery has succeeded or was given up."""
         with self.world.changed:
             return self.world.changed.wait_for(lambda: not self.world.unfinished, timeout)
 

@@ -1,4 +1,4 @@
-"""The state of the sandbox, computed from its events, and the operations on it. It uses no threads and no sockets."""
+"""Computes the state of the sandbox from its events, and changes it. Starts no threads and opens no sockets."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ ATTEMPTS = 4  # the first attempt and 3 retries (service description, section 8)
 
 
 class World:
-    """The whole state of a sandbox. The lock of the condition `changed` guards it; every event notifies the condition.
+    """The whole state of a sandbox. The condition `changed` guards it, and is notified of every event.
 
     `append` stores events before they are applied. `clock` returns epoch seconds, and `entropy` returns the given
-    number of random bytes. A create that meets the fault `late` happens `late_seconds` later. `requests` counts
-    requests by endpoint (`token`, `create`, `lead`) and by target or, for tokens, by identity provider. `created`,
-    `leads`, `attempted` and `failures` only grow.
+    number of random bytes. A create with the fault `late` happens `late_seconds` later. `requests` counts
+    requests by endpoint (`token`, `create`, `lead`) and by target or, for tokens, by identity provider. The lists
+    `created`, `leads`, `attempted` and `failures` only grow.
     """
 
     def __init__(
@@ -109,12 +109,12 @@ class World:
                 assert_never(event)
 
     def fail_next(self, name: str, count: int = 1, target: str | None = None) -> None:
-        """Make the next `count` requests (to `target`, if given) meet this fault. Raises SettingsError."""
+        """Inject this fault into the next `count` requests (to `target`, if given). Raises SettingsError."""
         with self.changed:
             self._faults.fail_next(name, count, target)
 
     def meet(self, kind: str, place: str, targets: Collection[str], bearer: str = "") -> Fault | None:
-        """Count a request and return its fault, if any; `bearer` is the request's token."""
+        """Count a request and return its fault, or None. `bearer` is the token of the request."""
         with self.changed:
             self.requests[kind, place] += 1
             token = self.tokens.get(bearer)
@@ -135,7 +135,7 @@ class World:
         return text
 
     def find_token(self, text: str) -> Token | None:
-        """Return the token if this sandbox issued it and it is neither expired nor revoked."""
+        """Return the token if this sandbox issued it and it is neither expired nor revoked, otherwise None."""
         with self.changed:
             token = self.tokens.get(text)
             return None if token is None or text in self._revoked or token.expires_at <= self._clock() else token
@@ -147,7 +147,7 @@ class World:
                 self.record(Revoked(text))
 
     def create(self, target: str, codes: tuple[str, ...], url: str, account: str = "") -> Subscription:
-        """Create and return a subscription, even if an equal one exists: creates are not idempotent."""
+        """Create and return a subscription, even if an equal subscription exists: creates are not idempotent."""
         with self.changed:
             sequence, secret = len(self.created) + 1, b64encode(self._entropy(32)).decode()
             subscription = Subscription(sequence, self._clock(), target, codes, url, self._new_id(), secret, account)
@@ -155,7 +155,7 @@ class World:
             return subscription
 
     def create_later(self, target: str, codes: tuple[str, ...], url: str, account: str) -> None:
-        """Schedule the creation of a subscription, in `late_seconds` or when the sandbox stops."""
+        """Schedule the creation of a subscription after `late_seconds`, or earlier if the sandbox stops."""
         with self.changed:
             self._late.append((self._clock() + self.late_seconds, target, codes, url, account))
             self.changed.notify_all()
@@ -174,13 +174,13 @@ class World:
             return exists
 
     def subscriptions(self, target: str | None = None) -> list[Subscription]:
-        """Return the existing subscriptions, of one target or of all, in order of creation."""
+        """Return the existing subscriptions of one target, or of all targets for None, in order of creation."""
         with self.changed:
             existing = [subscription for subscription in self.created if subscription.id not in self._removed]
         return [subscription for subscription in existing if target in (None, subscription.target)]
 
     def trigger(self, code: str, bodies: Iterable[bytes], target: str | None) -> int:
-        """Schedule notifications for each subscription with the code; return the number of deliveries."""
+        """Schedule a delivery of each body to each subscription with the code; return the number of deliveries."""
         subscribed = [subscription for subscription in self.subscriptions(target) if code in subscription.codes]
         now = self._clock()
         deliveries = [Delivery(self._new_id(), to.id, code, body, now) for body in bodies for to in subscribed]
@@ -215,7 +215,7 @@ class World:
                 self.create(target, codes, url, account)
 
     def settle(self, delivery: Delivery, to: Subscription, status: int | None, detail: str, *, final: bool) -> None:
-        """Record the result of a delivery attempt; a failure is retried unless it is `final` or the last attempt."""
+        """Record the result of a delivery attempt. Retry a failure later, unless it is `final` or the last attempt."""
         now = self._clock()
         failed = status is None or not 200 <= status < 300
         due = now + self.retry_interval if failed and not final and delivery.number < ATTEMPTS else None
@@ -223,7 +223,7 @@ class World:
         self.record(Attempted(*what, now, delivery.number, status, detail, due))
 
     def describe(self) -> dict[str, object]:
-        """Return the whole state as a JSON document, without secret keys, tokens and credentials."""
+        """Return the whole state as a JSON document, without secrets, tokens and credentials."""
         with self.changed:
             requests: dict[str, dict[str, int]] = {}
             for (endpoint, place), number in sorted(self.requests.items()):
@@ -260,9 +260,9 @@ FILE = "sandbox.jsonl"
 
 
 class Memory:
-    """The events of earlier runs, and a file for new ones. It creates the directory and the file.
+    """Reads the events of earlier runs from a file, and appends new events. It creates the directory and the file.
 
-    Only one sandbox at a time can open the file. An incomplete last line is truncated. Raises SettingsError.
+    Only one sandbox at a time can open the file. An incomplete last line is removed. Raises SettingsError.
     """
 
     def __init__(self, directory: Path) -> None:

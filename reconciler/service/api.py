@@ -1,4 +1,4 @@
-"""The calls that the service offers (service description, section 4), one method each.
+"""Makes the calls that the service offers (service description, section 4). Each call is one method.
 
 The token is renewed here rather than by an authentication class of the HTTP library: the retry of a create is a
 separate call, which the caller decides on after it has read the record again.
@@ -42,7 +42,7 @@ _LEAD_FAILURES = {
 class LeadAnswer(Discreet, frozen=True):
     """The answer to a lead that was created. Its body is not documented, so it is kept as received.
 
-    `warning` says in one line after how many bytes the body was truncated.
+    `warning` says after how many bytes the body was cut off, or is None if it is complete.
     """
 
     unprinted = ("body",)
@@ -61,7 +61,7 @@ def lead_failure(outcome: Outcome, detail: str | None, target: str) -> CallFaile
 class ServiceClient:
     """Calls the service with the credentials of one target. `timeout` limits each whole call, in seconds.
 
-    Any number of threads may call it. Clients with the same `cache_dir` share their tokens.
+    Any number of threads may use a client. Clients with the same `cache_dir` share their tokens.
     """
 
     def __init__(self, target: Target, credentials: Credentials, *, timeout: float, cache_dir: Path) -> None:
@@ -97,8 +97,8 @@ class ServiceClient:
         """Create a webhook subscription (service description, section 4.2). Raises nothing.
 
         Another thread calls `may_send` just before it sends the first byte, and sends nothing if the result is false.
-        Nothing is retried. After a 401 the token is discarded; with `renew`, a new token is fetched and `retry_after`
-        is 0.
+        Nothing is retried. After a 401 the token is discarded; with `renew`, a new token is fetched, and `retry_after`
+        of the answer is 0.
         """
         ordered = sorted(codes)
         body = msgspec.json.encode({"eventCodes": ordered, "webhookUrl": url})
@@ -142,9 +142,9 @@ class ServiceClient:
         accept: str = "*/*",
         sent: Collection[str] = (),
     ) -> Answer:
-        """Send one call. `sent` holds its values that are not secret, so that the response may repeat them."""
+        """Send a POST and return the answer. The values in `sent` are not secret: response fields may repeat them."""
         with self._secrets_lock:
-            self._secrets |= {token}  # keeps the tokens of earlier calls: a service may echo one later
+            self._secrets |= {token}  # keeps the tokens of earlier calls: a service may echo such a token later
             secrets = self._secrets
         headers = {"authorization": f"Bearer {token}", "content-type": "application/json", "accept": accept}
         result = self._transport.send(

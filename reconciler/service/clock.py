@@ -1,4 +1,4 @@
-"""The clocks of this machine."""
+"""Reads the clocks of this machine."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 def steady() -> float:
-    """Return the seconds on a monotonic clock that also runs during sleep.
+    """Return the time in seconds on a monotonic clock that also runs while the machine sleeps.
 
-    Values are comparable only within one boot.
+    Values are comparable only until the machine is restarted.
     """
     return time.clock_gettime(_STEADY)
 
 
 def now() -> Instant:
-    """Return the current time on both clocks."""
+    """Return the current time on the wall clock and on the steady clock."""
     return Instant(wall=time.time(), steady=steady())
 
 
 @cache
 def boot_id() -> str:
-    """Return the identifier of the current boot, or "" if the system has none."""
+    """Return the identifier of the current boot, or "" if the system does not provide it."""
     try:
         return _BOOT_ID.read_text("ascii").strip()
     except (OSError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""Decides the outcome of a call, from the response or from its absence. Nothing else decides it.
+"""Decides the outcome of a call from its response or the lack of a response. No other module decides it.
 
 The status decides first. The body matters only for a 2xx with an HTML page, which a proxy or gateway may have sent in
 place of the API: such a page says nothing about the call.
@@ -81,7 +81,7 @@ def _host(location: str) -> str:
 
 
 def _is_page(reply: Reply) -> bool:
-    """True if a response declares itself an HTML page or begins like one, compressed or not."""
+    """True if a response, possibly compressed, is an HTML page by its content type or by its first bytes."""
     kinds = {kind.partition(";")[0].strip().lower() for kind in reply.headers.get("content-type", "").split(",")}
     if kinds & _PAGE_TYPES:
         return True

@@ -25,11 +25,11 @@ _TOLERATED = 15  # seconds by which the clocks may differ
 
 
 class Probe(Struct, frozen=True):
-    """The result of a probe: the HTTP status of the response or, in one line, why there is no response.
+    """The result of a probe: the HTTP status of the response or, in `problem`, the reason why there is no response.
 
-    `ahead` is the number of seconds by which this machine's clock is certainly ahead of the server's (negative:
-    behind). The bound allows for the Date header's whole seconds and for the time of the exchange.
-    `ahead` is None if there is no Date.
+    `ahead` is the number of seconds by which this machine's clock is certainly ahead of the server's clock, negative if
+    it is behind, or None if the response has no Date header. It allows for the whole seconds of that header and for the
+    time of the exchange.
     """
 
     status: int | None = None
@@ -62,7 +62,7 @@ class Prober:
 
 
 def examine_server(url: str, *, of_service: bool, timeout: float) -> Iterator[Finding]:
-    """Yield findings about the server of `url`: is it reachable and, for the service, do the clocks agree?
+    """Yield findings about the reachability of the server of `url` and, with `of_service`, about its clock.
 
     Raises SettingsError, as `Prober` does.
     """

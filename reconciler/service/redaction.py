@@ -1,9 +1,9 @@
-"""Selects what may be shown or stored of the text and the JSON that the service sends.
+"""Selects the parts of the text and JSON sent by the service that may be shown or stored.
 
 Text is shown as one short line without secrets. A secret is found by its grams, the runs of eight consecutive bytes in
-the secret, its hex form or its base64 form. So parts of a secret are found too; services often echo the beginning of a
-token that they refuse. The work grows linearly with the length of the secrets and of the text. No regular expression is
-built from a secret.
+the secret, its hex form or its base64 form. Parts of a secret are therefore found too: services often echo the
+beginning of a token that they refuse. The work grows linearly with the length of the secrets and of the text. No
+regular expression is built from a secret.
 
 JSON bodies are not documented and may hold a subscription's secret. Only their error messages and ids, and values of
 the request, are used. The field names tell which values are secret: a value under a name that suggests a secret is
@@ -44,7 +44,7 @@ _TOKENS = (
 )
 _ESCAPE = re.compile(rb"%(?P<hex>[0-9a-fA-F]{2})|\\+u(?P<code>[0-9a-fA-F]{4})|\\+(?P<sign>[\"/\\])")
 _ALIKE = bytes.maketrans(b"-_ ", b"+/+")
-"""Treats both alphabets of base64 as one, and a space as `+`, as in a form."""
+"""Maps both alphabets of base64 to one, and a space to `+`, as in a form."""
 
 _MOST_FIELDS = 16
 _CONSIDERED_FIELDS = 64
@@ -59,7 +59,7 @@ _ERROR_TEXTS = ("message", "error", "title", "detail", "error_description")
 
 
 class _Forms(NamedTuple):
-    """The forms of some secrets: `wholes` in the usual encodings, and the grams of all encodings."""
+    """The forms of secrets: `wholes` are the whole secrets in several encodings, `grams` the grams of all encodings."""
 
     wholes: frozenset[bytes]
     grams: frozenset[bytes]
@@ -74,10 +74,10 @@ class _Encoded(NamedTuple):
 
 
 def redact(text: str, secrets: Collection[str]) -> str:
-    """Return `text` without secrets, parts and encodings of secrets, and whatever looks like a token.
+    """Return `text` without secrets, parts and encodings of secrets, and anything that looks like a token.
 
     Case is ignored. The encodings are percent and JSON escapes, hex and base64. A part of a secret stays if it is
-    shorter than eight characters, or if it is a plain word of fewer than sixteen.
+    shorter than eight characters, or if it is a plain word of fewer than sixteen characters.
     """
     hidden = bytearray(len(text))
     for start, end in (
@@ -95,7 +95,7 @@ def redact(text: str, secrets: Collection[str]) -> str:
 
 
 def reveals(text: str, secrets: Collection[str]) -> bool:
-    """True if `redact` would remove something."""
+    """True if `redact` would remove anything from the text."""
     return redact(text, secrets) != text
 
 
@@ -107,7 +107,7 @@ def excerpt(text: str, secrets: Collection[str] = (), limit: int = _LIMIT) -> st
 
 
 def json_object(body: bytes) -> dict[str, object]:
-    """Return the body as a JSON object, or an empty object if the body is anything else."""
+    """Return the body as a JSON object, or an empty object if the body is not a JSON object."""
     try:
         document = msgspec.json.decode(body.removeprefix(b"\xef\xbb\xbf"))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
@@ -152,7 +152,7 @@ def storable_fields(body: bytes, sent: Collection[str], secrets: Collection[str]
 
 
 def _secrets_in(text: str, secrets: Collection[str]) -> Iterator[tuple[int, int]]:
-    """Yield the positions of secrets and of long parts of them, in the text and in its unescaped forms."""
+    """Yield the positions of secrets and of long parts of secrets, in the text and in its unescaped forms."""
     forms = _forms_of_all(frozenset(filter(None, secrets)))
     encoded = _encoded(text)
     for _ in range(1 + _LAYERS):
@@ -172,7 +172,7 @@ def _secrets_in(text: str, secrets: Collection[str]) -> Iterator[tuple[int, int]
 
 
 def _runs(data: bytes, grams: frozenset[bytes]) -> list[tuple[int, int]]:
-    """Return the positions of grams; grams that overlap or touch form one run."""
+    """Return the start and end of each run of grams. Grams that overlap or touch form one run."""
     runs: list[tuple[int, int]] = []
     for at in range(len(data) - _GRAM + 1):
         if data[at : at + _GRAM] in grams:

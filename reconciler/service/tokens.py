@@ -1,6 +1,6 @@
-"""Gets access tokens for the APIs of the service (service description, section 5) from a cache or by request.
+"""Gets access tokens from a cache or from the identity provider (service description, section 5).
 
-A failed token request does no harm, so it is retried a few times while the identity provider is unreachable, failing or
+A failed token request does no harm, so it is retried a few times if the identity provider is unreachable, failing or
 overloaded.
 """
 
@@ -46,7 +46,7 @@ _MEMBER = re.compile(r"(?:`\$\.|field `)(\w+)`")  # in the text of a validation 
 
 
 class Secret(Protocol):
-    """A value that its repr hides, like pydantic's SecretStr."""
+    """A value that is hidden in its repr, like pydantic's SecretStr."""
 
     def get_secret_value(self) -> str: ...
 
@@ -71,7 +71,7 @@ class TokenAnswer(Discreet, frozen=True):
 
 
 class Tokens:
-    """The tokens of one target; `timeout` is in seconds, for one request."""
+    """Gets and discards the tokens of one target. `timeout` limits one request, in seconds."""
 
     def __init__(
         self, transport: Transport, cache: TokenCache, target: Target, credentials: Credentials, timeout: float
@@ -96,7 +96,7 @@ class Tokens:
         return Purpose(self._target.auth_url, self._credentials.client_id, f"{self._target.audience_base}/{api}")
 
     def _request(self, purpose: Purpose) -> tuple[str, float]:
-        """Request a token and return it with its lifetime in seconds. After `timeout` seconds, it is not retried."""
+        """Request a token, and return it with its lifetime in seconds. No retry begins after `timeout` seconds."""
         started, answer = clock.steady(), self._ask(purpose)
         for pause in PAUSES:
             transient = answer.status is None or answer.status == 429 or answer.status >= 500
@@ -151,11 +151,11 @@ logger = logging.getLogger("reconciler.service")
 
 _FORMAT = b"reconciler token 1"
 _FILE_LIMIT = 1 << 16
-_PATIENCE = 30.0  # seconds to wait for another process that requests the same token; then this one does too
+_PATIENCE = 30.0  # seconds to wait for another process that requests the same token; then this process requests one too
 
 
 class Purpose(Struct, frozen=True):
-    """The identity provider, client and audience of a token. Targets with the same three values share the token."""
+    """The identity provider, client and audience of a token. Targets with the same three values share a token."""
 
     auth_url: str
     client_id: str
@@ -163,14 +163,15 @@ class Purpose(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """Return a file name for the purpose: 64 hexadecimal digits."""
+        """Return the name of the token's file, without its ending: 64 hexadecimal digits."""
         return hashlib.sha256(_FORMAT + msgspec.json.encode(self)).hexdigest()
 
 
 class Token(Discreet, frozen=True):
     """A token with the time of its request and its lifetime in seconds.
 
-    `wall` and `steady` are that time on both clocks, and `boot` is the id of the boot in which `steady` is valid.
+    `wall` and `steady` are the time of the request on both clocks, and `boot` identifies the boot in which `steady` is
+    valid.
     """
 
     unprinted = ("value",)
@@ -183,7 +184,7 @@ class Token(Discreet, frozen=True):
     lifetime: float
 
     def is_fresh(self) -> bool:
-        """True if the token may be used: it must not be within a safety margin of its expiry.
+        """True if the token may be used: it does not expire within a safety margin.
 
         The margin is a tenth of the lifetime, at most five minutes. The wall clock may have been set since the request,
         so within one boot the steady clock must agree.
@@ -194,7 +195,7 @@ class Token(Discreet, frozen=True):
 
 
 class TokenCache:
-    """The cached tokens in a directory. Threads and processes that need the same token share one request."""
+    """Caches tokens in a directory. Threads and processes that need the same token share one request."""
 
     def __init__(self, directory: Path) -> None:
         """Use `directory`; create it with mode 0700 if it does not exist.
@@ -267,7 +268,7 @@ class TokenCache:
 
     @contextmanager
     def _tolerant(self) -> Iterator[None]:
-        """Ignore an error when the cache cannot be written; log the first one."""
+        """Ignore errors while the cache is written; log only the first error."""
         try:
             yield
         except OSError as problem:

@@ -69,7 +69,7 @@ class Reply(Discreet, frozen=True):
 
 
 class Failure(NamedTuple):
-    """No status line arrived. If `sent` is false, no byte of the request was sent; otherwise the outcome is unknown."""
+    """The result if no status line arrived. If `sent` is false, nothing was sent; otherwise the outcome is unknown."""
 
     sent: bool
     reason: str
@@ -80,7 +80,7 @@ class Withheld(Exception):
 
 
 class Meaning(NamedTuple):
-    """The meaning of an exception: whether the request may have been sent, and a description."""
+    """The meaning of an exception: `maybe_sent` says whether the request may have been sent; `words` describes it."""
 
     maybe_sent: bool
     words: str
@@ -106,7 +106,7 @@ MEANINGS: Mapping[type[BaseException], Meaning] = {
     Withheld: Meaning(False, "stopped before the request was sent"),
     BaseException: Meaning(True, "the request failed"),
 }
-"""The meaning of an exception after the first byte was sent, by its most specific class in this table."""
+"""The meanings of exceptions that are raised after the first byte was sent. The most specific class applies."""
 
 
 def meaning_of(problem: BaseException) -> Meaning:
@@ -115,13 +115,13 @@ def meaning_of(problem: BaseException) -> Meaning:
 
 
 def always() -> bool:
-    """Allow every request; used for calls that change nothing or that a person starts."""
+    """Return True. Calls that change nothing, or that a person starts, are always allowed."""
     return True
 
 
 @lru_cache(maxsize=4)
 def _trusted(file: str | None, directory: str | None) -> ssl.SSLContext:  # noqa: ARG001 - httpx reads them itself
-    """Return a TLS context with the authorities of SSL_CERT_FILE or SSL_CERT_DIR. It is cached: loading takes 15 ms."""
+    """Return a TLS context for SSL_CERT_FILE and SSL_CERT_DIR. It is cached, because loading it takes 15 ms."""
     return httpx.create_ssl_context()
 
 
@@ -193,12 +193,12 @@ class Transport:
 
 
 def _note_head(response: httpx.Response) -> None:
-    """Store the head before httpx parses it further, because httpx raises for an unreadable Location header."""
+    """Store the head before httpx parses it further: httpx raises an exception for an unreadable Location header."""
     response.request.extensions["exchange"].head_arrived(response)
 
 
 class _Exchange:
-    """The state of one request. `_lock` guards the attributes that the caller and the thread share."""
+    """The state of one exchange. `_lock` guards the attributes that the caller and the thread share."""
 
     def __init__(self, method: str, timeout: float, may_send: Callable[[], bool]) -> None:
         self._method = method.encode()
@@ -214,12 +214,12 @@ class _Exchange:
         self._problem: BaseException | None = None
 
     def result(self, perform: Callable[[], None], secrets: Collection[str]) -> Reply | Failure:
-        """Run `perform` in a thread and return the result when it ends, or what is known at the deadline."""
+        """Run `perform` in a thread, and return the result when the thread ends or, at the latest, at the deadline."""
 
         def work() -> None:
             try:
                 perform()
-            except BaseException as problem:  # noqa: BLE001 - of any class: what counts is whether anything was sent
+            except BaseException as problem:  # noqa: BLE001 - of any class: what matters is whether anything was sent
                 self._problem = problem
             finally:
                 self._end()
@@ -238,7 +238,7 @@ class _Exchange:
             return self._known(secrets)
 
     def perform(self, stream: Any) -> None:
-        """Send the request and read the response, in the thread. `stream` is the result of `Client.stream`."""
+        """Send the request and read the response. The thread calls this. `stream` is the result of `Client.stream`."""
         with stream as response:
             for chunk in response.iter_raw():
                 with self._lock:
@@ -249,7 +249,7 @@ class _Exchange:
             self._is_whole = not self._is_over  # after a shutdown, an incomplete body looks like a complete one
 
     def trace(self, event: str, info: Mapping[str, Any]) -> None:
-        """Handle the events of the connection. Raises Withheld if the request must not be sent."""
+        """Handle an event of the connection. Raises Withheld if the request must not be sent."""
         if event.endswith(".connect_tcp.complete"):
             self._connected(info["return_value"])
         # Through a proxy, the first request is CONNECT.
@@ -257,7 +257,7 @@ class _Exchange:
             self._release(info["request"].url.scheme == b"http")
 
     def head_arrived(self, response: httpx.Response) -> None:
-        """Store the status line and the headers; from now on they decide the outcome."""
+        """Store the status line and the headers, which decide the outcome from now on."""
         version, reason = response.extensions["http_version"], response.extensions["reason_phrase"]
         fields = b"".join(b"%s: %s\r\n" % header for header in response.headers.raw)
         head = b"%s %d %s\r\n%s\r\n" % (version, response.status_code, reason, fields)
@@ -271,13 +271,13 @@ class _Exchange:
             self._is_local = ip_address(connection.getpeername()[0].partition("%")[0]).is_loopback
             self._socket = None if self._is_over else connection.dup()
         if self._socket is None:
-            connection.close()  # no other thread knows of this socket yet
+            connection.close()  # no other thread has this socket yet
             raise Withheld
 
     def _release(self, plain: bool) -> None:
         """Check for the last time whether the request may be sent.
 
-        From here on the outcome is unknown unless a status line arrives.
+        If it may, the outcome is unknown from now on, until a status line arrives.
         """
         if plain and not self._is_local:
             raise httpx.ConnectError("http is allowed for loopback addresses only")
@@ -289,7 +289,7 @@ class _Exchange:
             self._is_sent = True
 
     def _end(self) -> None:
-        """End the exchange: shut the socket down, which wakes a thread that reads from it."""
+        """End the exchange. Shutting down the socket wakes a thread that reads from it."""
         with self._lock:
             self._is_over = True
             if self._socket is not None:
@@ -313,7 +313,7 @@ class _Exchange:
 def _quoted(problem: BaseException, secrets: Collection[str]) -> str:
     """Return the text of a system error or the status of a proxy, or "" for other exceptions.
 
-    Other texts may hold secrets: that of a LocalProtocolError quotes the invalid header.
+    The texts of other exceptions may hold secrets: a LocalProtocolError quotes the invalid header.
     """
     match problem:
         case httpx.ConnectError():

@@ -1,8 +1,8 @@
-"""A record in a file on this machine.
+"""Stores a record in a file on this machine.
 
 An append locks the file while it writes. Readers take no lock: a record only grows, so they see an append in progress
-as an incomplete last line or as complete lines. A read first syncs the lines to disk, even if the process that wrote
-them was killed, so remembered heads and plans always refer to durable lines.
+as an incomplete last line or as complete lines. A read first syncs the lines to disk, because the process that wrote
+them may have been killed. Remembered heads and plans thus always refer to durable lines.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _STEPS = {
 
 
 class FileStore:
-    """The record in one file. Symbolic links are resolved once, so that the file has one name on this machine."""
+    """Stores the record in one file. Symbolic links are resolved, so that the file has one name on this machine."""
 
     path: Path | None
 
@@ -76,13 +76,13 @@ class FileStore:
                 _write_after(descriptor, tail[0], lines)
 
     def prepare(self) -> None:
-        """Refuse a file system on which other hosts do not see the lock. The first append creates the file."""
+        """Raise RecordError if other hosts do not see locks on this file system. The first append creates the file."""
         if kind := host_only_locks(self._file):
             what = f"other hosts do not see locks on this file system ({kind}), so two runs could both append"
             raise RecordError(Message("host-only-locks", what, self.place, (Step("keep the record elsewhere"),)))
 
     def check_writable(self) -> None:
-        """Open the file for writing, and write a temporary file beside it."""
+        """Check that the file can be opened for writing, and that a file can be written beside it."""
         self.prepare()
         with self._failures_named("write"):
             with suppress(FileNotFoundError):
@@ -92,7 +92,7 @@ class FileStore:
                 sync_directory(directory)
 
     def _begin(self, lines: bytes) -> None:
-        """Create the file with all its lines. A link fails if the name exists; a rename would replace the file."""
+        """Write a temporary file and link it: unlike a rename, a link fails if the name exists."""
         make_directory(self._file.parent, _DIRECTORY_MODE)
         with written_beside(self._file, lines, _FILE_MODE) as beside:
             try:
@@ -125,7 +125,7 @@ class FileStore:
 
     @contextmanager
     def _failures_named(self, verb: str) -> Iterator[None]:
-        """Convert OSError to StoreUnavailable, which says what failed, where and why."""
+        """Raise StoreUnavailable in place of OSError. Its message says what failed, where and why."""
         try:
             yield
         except LockHeld as problem:
@@ -139,9 +139,9 @@ class FileStore:
 
 
 def _write_after(descriptor: int, end: int, lines: bytes) -> None:
-    """Replace everything after `end` with `lines`. If that fails, the new lines are removed again.
+    """Replace everything after the offset `end` with `lines`. If this fails, the new lines are removed again.
 
-    The bytes after `end` are what an interrupted write left.
+    Bytes after `end` are left over from an interrupted write.
     """
     try:
         os.ftruncate(descriptor, end)
@@ -154,7 +154,7 @@ def _write_after(descriptor: int, end: int, lines: bytes) -> None:
 
 
 def _last_line(descriptor: int) -> tuple[int, bytes]:
-    """Return the offset after the last complete line, and that line; read no more than needed."""
+    """Return the offset after the last complete line, and the line. Only the end of the file is read."""
     size = os.fstat(descriptor).st_size
     span = 8192
     while True:

@@ -24,7 +24,7 @@ CREDENTIALS: Final = re.compile(
     r"|.*[?&][^&=]*(?:password|secret|%)[^&=]*=",  # a keyword may be percent-encoded
     re.IGNORECASE | re.DOTALL,
 )
-"""A place that may hold credentials: it appears in no message."""
+"""Matches a place that may hold credentials, which must not appear in any message."""
 
 _FORMS = Step(
     "use a path, file:PATH, git:BRANCH, git+URL#BRANCH, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX"
@@ -56,7 +56,7 @@ def open_store(place: str, config: Path, cache: Path) -> Store:
         case "file":
             return FileStore(root / _path(place if named else f"file:{place}"))
         case "git":
-            from reconciler.stores.git.branch import open_git  # noqa: PLC0415 - imported only when it is used
+            from reconciler.stores.git.branch import open_git  # noqa: PLC0415 - only for this kind of place
 
             return open_git(place, root, cache)
         case "s3" | "gs" | "az":
@@ -68,7 +68,7 @@ def open_store(place: str, config: Path, cache: Path) -> Store:
 
 
 def _path(place: str) -> str:
-    """Return the path of `file:PATH`, taken literally, or of `file:///PATH`, percent-decoded like any URL."""
+    """Return the path of `file:PATH`, taken literally, or of `file:///PATH`, which is percent-decoded."""
     path = place.partition(":")[2]
     if path.startswith("//"):
         host, slash, rest = path[2:].partition("/")

@@ -1,9 +1,10 @@
-"""A record in segments: objects with consecutive numbers, of which only the last is ever written.
+"""Stores a record in segments: objects with consecutive numbers, of which only the last is ever written.
 
 The last segment is replaced, on the condition that it has not changed, until it is full. A full segment is never
-written again; then the next segment is created, on the condition that it does not exist. So an append succeeds only if
-the head is still the expected one. The answer to a write is never trusted: the segment is read back. Lists and reads
-may be stale, but the result is always a prefix of the record: segments that do not follow each other are read again.
+written again; the next segment is created instead, on the condition that it does not exist. An append therefore
+succeeds only if the head has not moved. The answer to a write is never trusted: the segment is read back. Lists and
+reads may be stale, but the result is always a prefix of the record: segments that do not follow each other are read
+again.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 _FULL = 256 * 1024  # bytes at which a segment is full
 _PAUSES = (0.0, 0.2, 1.0)
-"""Seconds to wait before each look at the store, which may lag behind a write."""
+"""Seconds to wait before each read of the store, which may lag behind a write."""
 _KEY = re.compile(r"(\d{6})\.jsonl")
 _PLACE = re.compile(r"(?P<scheme>s3|gs|az)://(?P<bucket>[a-z0-9][a-z0-9._-]*)(?:/(?P<prefix>.*))?", re.IGNORECASE)
 _PREFIX = re.compile(r"(?:(?!\.)[A-Za-z0-9._=+-]+(?:/(?!$)|$))*")
@@ -43,7 +44,7 @@ _FORM = Step("use s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://CONTAINER/PREFI
 
 
 def open_objects(place: str) -> ObjectStore:
-    """Return the store for a URL, with the settings in the environment. Raises SettingsError."""
+    """Return the store for a URL. Its settings come from the environment. Raises SettingsError."""
     match = _PLACE.fullmatch(place)
     prefix = (match["prefix"] or "").removesuffix("/") if match else ""
     if match is None or not _PREFIX.fullmatch(prefix):
@@ -55,7 +56,7 @@ def open_objects(place: str) -> ObjectStore:
 
 
 class ObjectStore:
-    """The record below a prefix of a bucket. Threads may share it."""
+    """Stores the record below a prefix of a bucket. Threads may share a store."""
 
     path: Path | None = None
 
@@ -72,7 +73,7 @@ class ObjectStore:
         return Stored(b"".join(segment.data for segment in seen) if seen else None)
 
     def append(self, head: str | None, lines: bytes, summary: str, *, second: str | None = None) -> None:  # noqa: ARG002
-        """Replace the last segment or create the next one."""
+        """Replace the last segment or, if it is full, create the next segment."""
         with self._appending:
             if not self._is_proven:
                 self._prove()
@@ -98,7 +99,7 @@ class ObjectStore:
         self._prove()
 
     def check_writable(self) -> None:
-        """Write an object that is not part of the record."""
+        """Check, with a temporary object, that objects can be written."""
         self._prove()
 
     def _look(self) -> tuple[Held, ...]:
@@ -122,7 +123,7 @@ class ObjectStore:
         return present  # the parser of the record names the line that does not follow
 
     def _confirm(self, kept: tuple[Held, ...], data: bytes) -> None:
-        """Read back the written segment and the one before it. Raises StoreUnavailable if they do not appear."""
+        """Read back the last two segments. Raises StoreUnavailable if the store does not return what was written."""
         number = len(kept) + 1
         for pause in _PAUSES:
             time.sleep(pause)
@@ -138,7 +139,10 @@ class ObjectStore:
         raise StoreUnavailable(Message("objects-not-seen", what, f"{self.place}/{_key(number)}"))
 
     def _prove(self) -> None:
-        """Test both conditions on a temporary object. Raises RecordError and StoreUnavailable."""
+        """Test with a temporary object that the store enforces conditional writes. Raises RecordError if it does not.
+
+        Raises StoreUnavailable if a request fails.
+        """
         key = f"probe-{os.urandom(16).hex()}"
         put = self._bucket.put
         try:
@@ -198,7 +202,7 @@ _ENDPOINTS = {
     "gs": (),
     "az": ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"),
 }
-"""Environment variables for the endpoint, the most specific first; obstore reads any of them."""
+"""Environment variables for the endpoint, the most specific first. By itself, obstore would read any of them."""
 _CREDENTIALS = {
     "s3": "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION",
     "gs": "GOOGLE_APPLICATION_CREDENTIALS",
@@ -208,18 +212,18 @@ _NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
 
 
 class Held(Struct, frozen=True):
-    """An object as read. A conditional write needs its `version`."""
+    """An object that was read. A conditional write needs its `version`."""
 
     data: bytes
     version: Mapping[str, str]
 
 
 class Conflict(Exception):
-    """The condition of a write was not met, perhaps because an earlier try of the same write succeeded."""
+    """Raised if the condition of a write is not met, perhaps because an earlier try of the same write succeeded."""
 
 
 class Bucket:
-    """The objects directly below a prefix of a bucket. Threads may share it.
+    """Reads and writes the objects directly below a prefix of a bucket. Threads may share a `Bucket`.
 
     Each operation raises StoreUnavailable if it fails or times out.
     """
@@ -250,7 +254,7 @@ class Bucket:
             raise SettingsError(Message("objects-settings", what, place, (step,))) from None
 
     def keys(self) -> list[str]:
-        """Return the keys below the prefix in any order."""
+        """Return the keys of the objects below the prefix, in any order."""
         listed = self._done([lambda: obstore.list_with_delimiter(self._reading)])[0]
         return [entry["path"].rpartition("/")[2] for entry in listed["objects"]]
 
@@ -259,7 +263,7 @@ class Bucket:
         return self._done([partial(self._get, key) for key in keys])
 
     def put(self, key: str, data: bytes, version: Mapping[str, str] | None) -> None:
-        """Write an object if it has this version or, for None, if it does not exist. Raises Conflict."""
+        """Write an object if it has this version or, with None, does not exist yet. Raises Conflict otherwise."""
         mode: Any = version or "create"
 
         def write() -> bool:
@@ -296,7 +300,7 @@ class Bucket:
     def _failure(self, text: str) -> StoreUnavailable:
         """Return an error that says what failed, without secrets.
 
-        The library's text quotes responses and URLs, so only known words of it are used.
+        The library's text quotes responses and URLs, so only known words are taken from it.
         """
         status = re.search(r"status code: (\d{3})|\b(4\d\d|5\d\d) [A-Z]", text)
         code = re.search(r"<Code>(\w+)</Code>", text)

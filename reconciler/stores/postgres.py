@@ -1,7 +1,7 @@
-"""A record in a table of a PostgreSQL database: one row for each line, with the line number as primary key.
+"""Stores a record in a table of a PostgreSQL database: one row for each line, with the line number as primary key.
 
-So the database itself rejects the second of two appends to the same head. An append is one transaction on its own
-connection, and no session state is kept, so a connection pooler may be in between.
+The primary key makes the database reject the second of two appends to the same head. An append is one transaction on
+its own connection and keeps no session state, so a connection pooler may be in between.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _STEPS = {
 
 
 def open_postgres(place: str) -> PostgresStore:
-    """Return the store for a URL; `table=NAME` in its query names another table. Raises SettingsError."""
+    """Return the store for a URL. `table=NAME` in the query of the URL selects another table. Raises SettingsError."""
     url, table = f"postgresql{place[len('postgresql') :]}", _TABLE
     named = _TABLE_PARAMETER.search(url)
     if named:
@@ -63,7 +63,7 @@ def open_postgres(place: str) -> PostgresStore:
 
 
 class PostgresStore:
-    """The record in one table. Threads may share it: each call opens its own connection."""
+    """Stores the record in one table. Threads may share a store: each call opens its own connection."""
 
     path: Path | None = None
 
@@ -78,7 +78,7 @@ class PostgresStore:
         self._table = sql.Identifier(*table.split("."))
 
     def read(self) -> Stored:
-        """Return all lines from one snapshot. A standby server is refused, because it may lag behind."""
+        """Return all lines from one snapshot. Raises StoreUnavailable for a standby server, which may lag behind."""
 
         def work(connection: psycopg.Connection[Any]) -> Stored:
             try:
@@ -125,7 +125,7 @@ class PostgresStore:
         self._in_connection(work)
 
     def check_writable(self) -> None:
-        """Insert a line in a transaction that is rolled back."""
+        """Check that lines can be inserted, in a transaction that is rolled back."""
 
         def work(connection: psycopg.Connection[Any]) -> None:
             with connection.transaction(force_rollback=True):

@@ -19,8 +19,8 @@ _THREADS = 8
 def at_once(jobs: Sequence[Callable[[], T]], patience: float) -> list[T]:
     """Run jobs in parallel and return their results in order.
 
-    Raises what a job raises, and TimeoutError after `patience` seconds. Jobs that still run then are ignored and end
-    with the process. Jobs that have not begun are cancelled.
+    Raises the exception of a failed job, and TimeoutError after `patience` seconds. Jobs that are still running
+    then are ignored, and end with the process. Jobs that have not begun are cancelled.
     """
     until = time.monotonic() + patience
     pending = deque(enumerate(jobs))

@@ -1,4 +1,4 @@
-"""The environment of a step: its run on GitHub, `gh` and `git`, the program, and its log, outputs and summary."""
+"""Connects a step to GitHub, `gh`, `git` and the program, and to the log, outputs and summary of the step."""
 
 import html
 import json
@@ -21,11 +21,11 @@ EVENT = json.loads(Path(os.environ["GITHUB_EVENT_PATH"]).read_text(encoding="utf
 BRANCH = EVENT["repository"]["default_branch"]
 # The path of the workflow that calls this one.
 WORKFLOW = os.environ["GITHUB_WORKFLOW_REF"].partition("@")[0].removeprefix(f"{REPOSITORY}/")
-# Bytes that GitHub shows of the summary of a step; a longer one is dropped, and the step stays green.
+# The largest summary of a step that GitHub shows, in bytes. A larger summary is dropped, but the step succeeds.
 SUMMARY: Final = 1 << 20
-# Seconds before each look for the pull request of a push: GitHub may take a while to name its merge commit.
+# Seconds before each search for the pull request of a push: GitHub may take a while to name the merge commit.
 WAITS = (0, 2, 4, 8, 16)
-# Pages of closed pull requests that are read; how many of the last merged ones are looked at; bytes of an artifact.
+# Limits: the pages of closed pull requests to read, the merged pull requests to check, the bytes of an artifact.
 PAGES, PULLS, LARGEST = 10, 100, 64 << 20
 
 
@@ -61,7 +61,7 @@ def take_store_credentials(text: str) -> None:
 
 
 def show(text: str, *, whole: bool = False) -> None:
-    """Append to the summary. Text that does not fit is left out; if it has to be shown `whole`, the step ends."""
+    """Append text to the summary. Text that does not fit is left out or, with `whole`, ends the step with an error."""
     file = Path(os.environ["GITHUB_STEP_SUMMARY"])
     fits = len(text.encode()) <= SUMMARY - (file.stat().st_size if file.exists() else 0)
     if whole and not (fits and text.replace("\n", "").isprintable()):
@@ -71,19 +71,19 @@ def show(text: str, *, whole: bool = False) -> None:
 
 
 def block(text: str) -> str:
-    """Return text as a preformatted block of Markdown, with lines cut at 120 characters: a block is not wrapped."""
+    """Return text as a preformatted block for Markdown. Long lines are split, because such a block does not wrap."""
     lines = [part for line in text.splitlines() for part in re.findall(".{1,120}|^$", visible(line))]
     return "<pre>" + "\n".join(map(html.escape, lines)) + "</pre>\n\n"
 
 
 def say(text: str) -> str:
-    """Print text to the log such that the runner takes no line for a command, and return it."""
+    """Print text to the log, escaped so that the runner reads no line as a command. Return the text unchanged."""
     sys.stdout.write("".join(f"{harmless_line(line)}\n" for line in text.splitlines()))
     return text
 
 
 def tell(name: str, value: str) -> None:
-    """Write an output of the step. It must be one line: a second line would be a second output."""
+    """Write an output of the step. The value must be one line, because a second line would be another output."""
     if not value.isprintable():
         stop(f"{name}: expected printable characters")
     with Path(os.environ["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as file:
@@ -91,12 +91,12 @@ def tell(name: str, value: str) -> None:
 
 
 def git(*words: str) -> str:
-    """Return what git prints, "" if it fails."""
+    """Return the output of git without outer whitespace. A failure of git is ignored."""
     return subprocess.run(["git", *words], check=False, stdout=subprocess.PIPE).stdout.decode().strip()  # noqa: S603, S607
 
 
 def gh(*words: str, stdin: object = None, default: Any = None) -> Any:
-    """Return what `gh` prints, from JSON, or `default` if it fails and there is one."""
+    """Return the JSON that `gh` prints, decoded. If `gh` fails, return `default`; if `default` is None, stop."""
     host = os.environ["GITHUB_SERVER_URL"].partition("://")[2]
     given = os.environ | {"GH_HOST": host, "GH_ENTERPRISE_TOKEN": os.environ["GH_TOKEN"]}
     data = json.dumps(stdin).encode()
@@ -107,13 +107,13 @@ def gh(*words: str, stdin: object = None, default: Any = None) -> Any:
 
 
 def get(path: str, *fields: str, default: Any = None) -> Any:
-    """Return the answer of the API for a path below the repository."""
+    """Return the answer of the GitHub API for a path below the repository."""
     values = [word for field in (*fields, "per_page=100") for word in ("-f", field)]
     return gh("api", "-X", "GET", f"repos/{REPOSITORY}/{path}", *values, default=default)
 
 
 def merged() -> Iterator[list[SavedPlan]]:
-    """Return the plans of each pull request that is merged in the checked-out commit, latest first."""
+    """Yield, for each pull request merged into the checked-out commit, the plans that it showed, latest first."""
     for seconds in WAITS:
         time.sleep(seconds)
         pulls = list(_closed())
@@ -138,7 +138,7 @@ def _closed() -> Iterator[Any]:
 
 
 def _plans(commit: str) -> Iterator[SavedPlan]:
-    """Return the plans that successful runs of this workflow kept for a pull request, from all attempts."""
+    """Yield the plans that successful runs of this workflow saved for a commit of a pull request."""
     for run in get("actions/runs", "event=pull_request", "status=success", f"head_sha={commit}")["workflow_runs"]:
         if _is_own(run["head_repository"]) and run["path"].partition("@")[0] == WORKFLOW:
             for row in get(f"actions/runs/{run['id']}/artifacts")["artifacts"]:
@@ -159,7 +159,7 @@ def fetched(words: Iterable[str]) -> list[str]:
 
 def _file(number: str, name: str) -> str:
     run = get(f"actions/runs/{number}")
-    # Anyone's pull request makes artifacts here, and so does a tag that is named like the branch, of any commit.
+    # Anyone's pull request can make artifacts here, and so can a tag of any commit with the name of the branch.
     is_ours = run["head_branch"] == BRANCH and run["event"] in ("push", "schedule", "workflow_dispatch")
     first_parents = git("rev-list", "--first-parent", "HEAD").split()
     if not (is_ours and _is_own(run["head_repository"]) and run["head_sha"] in first_parents):
@@ -171,7 +171,7 @@ def _file(number: str, name: str) -> str:
 
 
 def refuse_stranger(stage: str) -> None:
-    """Stop unless the stage's environment requires approval, or the person who started the run is a maintainer."""
+    """Stop unless the environment of a stage requires approval, or a maintainer started the run."""
     if "required_reviewers" not in [rule["type"] for rule in get(f"environments/{stage}")["protection_rules"]]:
         role = get(f"collaborators/{os.environ['GITHUB_TRIGGERING_ACTOR']}/permission")["role_name"]
         if role not in ("maintain", "admin"):

@@ -1,8 +1,8 @@
 """Runs a command in a step, and decides what a stage does. Each verb of the command line is a step of the workflows.
 
-`review` plans a pull request and `comment` keeps that as one comment; `decide` plans after the merge; `tip` stops where
-the default branch has moved on, since an approval can come days later; `run` runs what was decided; `missing` says what
-the set-up on GitHub lacks.
+`review` plans a pull request, and `comment` shows the plan in a comment. `decide` plans after the merge. `tip` stops
+the run if the default branch has changed, because an approval can come days later. `run` runs the command that `decide`
+chose. `missing` warns about gaps in the set-up on GitHub.
 """
 
 import json
@@ -23,10 +23,10 @@ from reconciler.operations.plan_file import SavedPlan, load_plan, unreviewed_cha
 
 CONFIG, REPORT, TIP = os.environ["RECONCILER_CONFIG"], Path(os.environ["RUNNER_TEMP"], "plan.md"), "refs/reconciler/tip"
 FETCH_TIP = ("fetch", "--quiet", "origin", f"+refs/heads/{job.BRANCH}:{TIP}")
-# The first line of the comment, who writes it, and its longest text in characters; GitHub refuses one of 65,536.
+# The first line of the comment, its author, and its greatest length in characters; GitHub refuses 65,536.
 MARKER, BOT, COMMENT = "<!-- reconciler:pull-request -->\n", "github-actions[bot]", 65_000
 SECRETS = re.compile(r"RECONCILER_[A-Z0-9_]+_CLIENT_(ID|SECRET)")
-# The secrets and the variables that the program is given; neither stands for the other, which anyone may have set.
+# The secrets and the variables that the program gets. Neither may replace the other, which anyone may have set.
 VARIABLES = re.compile(r"RECONCILER_(RECIPIENTS|[A-Z0-9_]+_(AUTH_URL|BASE_URL|AUDIENCE_BASE))")
 # The commands that have a report as Markdown.
 REPORTS = ("plan", "apply", "status", "parity", "removal list")
@@ -34,7 +34,7 @@ REFUSED = ("yes", "dry_run", "auto_approve", "plan_file", "pinned", "allow_plain
 
 
 def run() -> None:
-    """Run a command with the secrets and variables it needs, and end with its exit code."""
+    """Run a command with the secrets and variables that it needs, and exit with its exit code."""
     words = job.fetched(shlex.split(os.environ["INPUT_COMMAND"]))
     variables, secrets = (json.loads(os.environ.pop(f"INPUT_{name}")) for name in ("VARIABLES", "SECRETS"))
     for known, values in ((SECRETS, secrets), (VARIABLES, variables)):
@@ -51,7 +51,7 @@ def run() -> None:
 
 
 def parse(line: str, stages: list[str]) -> tuple[parsing.Parsed, str]:
-    """Return the parsed command line and the stage that approves it; stop if the form does not run that command."""
+    """Return a parsed command line, and the stage that approves it. Stop if the workflow does not allow the command."""
     try:
         asked = parsing.parse(cli, shlex.split(line.removeprefix("reconciler ")))
     except Exception as problem:  # noqa: BLE001 - of shlex, or of click: a mistake, or a request for help
@@ -70,7 +70,7 @@ def parse(line: str, stages: list[str]) -> tuple[parsing.Parsed, str]:
 
 
 def preview(asked: parsing.Parsed) -> str:
-    """Show what a command would do, and return the command that does exactly that; "" if it only reads."""
+    """Show what a command would do, and return the command that does exactly this, or "" if it only reads."""
     command = shlex.join(asked.words)
     job.show(job.block(f"reconciler {command}"), whole=True)
     if asked.name == "secret set":
@@ -86,7 +86,7 @@ def preview(asked: parsing.Parsed) -> str:
 
 
 def stages() -> dict[str, str]:
-    """Return the stages of the calling workflow in order, each with the stage before it ("" for the first)."""
+    """Return the stages of the calling workflow, in order, each with the stage that it follows ("" for none)."""
     jobs = yaml.safe_load(Path(job.WORKFLOW).read_text(encoding="utf-8"))["jobs"]
     named = {name: spec["with"]["stage"] for name, spec in jobs.items() if "stage" in spec.get("with", {})}
     needs = {name: re.findall(r"[\w-]+", str(jobs[name].get("needs"))) for name in named}  # a name, or a list of them
@@ -105,9 +105,9 @@ def tip() -> None:
 
 
 def plan(*words: str) -> SavedPlan:
-    """Make a plan, show all of it, and return it."""
+    """Make a plan, show the whole plan, and return it."""
     code, text = job.reconciler("plan", *words, "--out", str(REPORT.with_suffix(".json")), "--format", "markdown")
-    if job.say(text)[:4] != "<!--" or code:  # a report that was cut says so first
+    if job.say(text)[:4] != "<!--" or code:  # a truncated report begins with a warning
         job.stop("there is no plan that can be shown; see above")
     REPORT.write_text(text, encoding="utf-8")
     job.show(text, whole=True)
@@ -115,7 +115,7 @@ def plan(*words: str) -> SavedPlan:
 
 
 def review() -> None:
-    """Plan a pull request against the record that the default branch names, not one that the pull request names."""
+    """Plan a pull request against the record that the default branch names, even if the pull request names another."""
     desired, _ = load_sound(Path(CONFIG))
     if (declared := {name.environment for name in desired.targets}) != {*stages()}:
         job.stop(f"the stages of the workflow are {', '.join(stages())}; config/ has {', '.join(sorted(declared))}")
@@ -134,7 +134,7 @@ def review() -> None:
 
 
 def comment() -> None:
-    """Write the comment, or update the one that an earlier run wrote."""
+    """Write the comment on the pull request, or update the comment of an earlier run."""
     run = f"{os.environ['GITHUB_SERVER_URL']}/{job.REPOSITORY}/actions/runs/{os.environ['GITHUB_RUN_ID']}"
     text = REPORT.read_text(encoding="utf-8") if REPORT.exists() else f"There is no plan: see [the run]({run}).\n"
     if len(text) > COMMENT:
@@ -149,7 +149,7 @@ def comment() -> None:
 
 
 def decide() -> None:
-    """Write the command that this stage has to run, if any, to the output `command`."""
+    """Write the command that this stage must run to the output `command`; "" means that nothing is to be run."""
     job.take_store_credentials(os.environ.pop("STORE_CREDENTIALS", ""))
     asked, stage = None, os.environ["STAGE"]
     if inputs := job.EVENT.get("inputs"):
@@ -164,7 +164,7 @@ def decide() -> None:
 
 
 def _apply(stage: str, asked: parsing.Parsed | None) -> str:
-    """Return the command that applies the reviewed plan, or the plan with the digest given; "" if nothing is to do."""
+    """Return the command that applies the reviewed plan or the plan with the given digest, or "" for an empty plan."""
     words = [word for pattern in (asked.patterns if asked else [f"*/{stage}"]) for word in ("-t", pattern)]
     words += ["--allow-empty"] if asked and asked.params["allow_empty"] else []
     planned, after, soak = plan(*words), stages()[stage], os.environ["SOAK"]
@@ -188,7 +188,7 @@ def _apply(stage: str, asked: parsing.Parsed | None) -> str:
 
 
 def missing() -> None:
-    """Warn about gaps in the set-up, as far as a run's token can see them: it cannot see who may bypass a rule."""
+    """Warn about gaps in the set-up. The token of a run cannot show all gaps, such as who may bypass a rule."""
     kind, _, place = load_sound(Path(CONFIG))[0].state.partition(":")
     for stage in stages():
         rows = job.get(f"environments/{stage}/deployment-branch-policies", default={}).get("branch_policies", [])

@@ -1,1 +1,1 @@
-"""A record on a branch of a git repository."""
+"""Stores a record on a branch of a git repository."""

@@ -1,6 +1,6 @@
-"""A record in a file on a git branch, and a copy of its head on the head branch, named `BRANCH-head`.
+"""Stores a record in a file on a git branch, and a copy of its head on the head branch, named `BRANCH-head`.
 
-The head branch reveals that the record's branch was reset or deleted.
+The head branch shows whether the record's branch was reset or deleted.
 
 A push succeeds only if the branch has not moved since the commit was made (`--force-with-lease`). The result of a push
 is never trusted: the remote is queried afterwards. If the server cannot update two branches atomically, the record is
@@ -31,27 +31,27 @@ _RECORD, _HEAD = "state.jsonl", "head"
 """The names of the files on the two branches."""
 _HASH = re.compile(rb"([0-9a-f]{64})\n")
 _PAUSES = (0.0, 0.2, 1.0)
-"""Seconds to wait before each look at the remote, which may lag behind a push."""
+"""Seconds to wait before each query of the remote, which may lag behind a push."""
 _FETCHES = 5
-"""How often branches that other runs move meanwhile are fetched again."""
+"""The maximum number of fetches while other runs move the branches."""
 
 
 class _Tips(NamedTuple):
-    """The tips of the record's branch and of the head branch, "" for none."""
+    """The tips of the record's branch and of the head branch; "" stands for a missing branch."""
 
     record: str
     head: str
 
 
 class _Seen(Struct, frozen=True):
-    """Both branches at the remote: their tips, the record, and the head on the head branch, "" for none."""
+    """The contents of both branches at the remote: their tips, the record, and the head on the head branch, or ""."""
 
     tips: _Tips
     data: bytes | None
     second: str
 
     def has_reached(self, end: int, second: str) -> bool:
-        """True if the head branch names `second`, or the head of a line after the first `end` bytes of the record."""
+        """True if the head branch names `second` or the hash of a line after the first `end` bytes of the record."""
         following = f'"hash":"{self.second}"'.encode()
         return self.second == second or bool(self.second and following in (self.data or b"")[end:])
 
@@ -74,7 +74,7 @@ def open_git(place: str, root: Path, cache: Path) -> GitStore:
 
 
 class GitStore:
-    """The record on a branch. Threads may share it."""
+    """Stores the record on a branch. Threads may share a store."""
 
     path: Path | None = None
 
@@ -90,8 +90,8 @@ class GitStore:
     def read(self) -> Stored:
         """Return the contents of both branches at the remote.
 
-        The branches are read one after the other. A head that the record lacks may come from a push in between, so both
-        are then read again.
+        The branches are read one after the other, so another run may push in between. If the record lacks the head,
+        both branches are therefore read again.
         """
         for pause in _PAUSES[:2]:
             time.sleep(pause)
@@ -138,7 +138,7 @@ class GitStore:
             self._cache.push(BranchUpdate(self._branch, seen.tips.record, commit), dry=True)
 
     def _read_remote(self) -> _Seen:
-        """Return the current state of the branches; a damaged cache is replaced once."""
+        """Return the current contents of the branches. If the cache is damaged, it is replaced once."""
         try:
             return self._contents(self._tips())
         except CacheDamaged:
@@ -149,7 +149,7 @@ class GitStore:
         return _Tips(*self._cache.tips(self._branch, self._head_branch))
 
     def _contents(self, tips: _Tips) -> _Seen:
-        """Return the contents of these tips, or of newer ones if the branches move meanwhile."""
+        """Return the contents of the branches at these tips, or at newer tips if the branches move meanwhile."""
         for _ in range(_FETCHES):
             branches = ((self._branch, tips.record), (self._head_branch, tips.head))
             absent = [branch for branch, tip in branches if tip and not self._cache.has(tip)]
@@ -165,7 +165,7 @@ class GitStore:
         return self._cache.commit(tip, _HEAD, f"{head}\n".encode(), f"head {head[:12]}")
 
     def _push(self, updates: list[BranchUpdate]) -> None:
-        """Push the record and its head, atomically if the server can. Raises HeadMoved and StoreUnavailable."""
+        """Push the updates of the branches, atomically if possible. Raises HeadMoved and StoreUnavailable."""
         if self._is_atomic:
             try:
                 self._cache.push(*updates)
@@ -174,12 +174,12 @@ class GitStore:
             else:
                 return
         self._cache.push(updates[0])
-        with suppress(HeadMoved):  # `_confirm` finds out
+        with suppress(HeadMoved):  # `_confirm` detects this
             for update in updates[1:]:
                 self._cache.push(update)
 
     def _confirm(self, pushed: _Seen, second: str | None) -> _Seen:
-        """Wait until the remote shows what was pushed, and return the branches.
+        """Wait until the remote shows what was pushed, and return the contents of the branches.
 
         A head branch that lags behind is pushed again. Raises StoreUnavailable if the remote does not show the push
         in time.
@@ -196,7 +196,7 @@ class GitStore:
             if second is None or seen.has_reached(len(data), second):
                 return seen
             old = seen.tips.head
-            with suppress(HeadMoved):  # the next look finds out
+            with suppress(HeadMoved):  # the next query detects this
                 self._cache.push(BranchUpdate(self._head_branch, old, self._commit_head(old, second)))
         what = "the remote acknowledged a push, but does not show it"
         step = Step("check that fetch and push use the same repository")

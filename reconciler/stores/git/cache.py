@@ -1,4 +1,4 @@
-"""A local repository in which commits for the remote are made, and files of its branches are kept."""
+"""Keeps a local repository, which caches the branches of the remote, and makes the commits to push."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from reconciler.stores.git.command import Git
 
 _CACHE_FILES = {"HEAD": b"ref: refs/heads/none\n", "config": b"[core]\n\trepositoryformatversion = 0\n\tbare = true\n"}
-"""The cache's own files, rewritten at each start: injected settings could make git run commands."""
+"""The repository's own files. They are rewritten at each start, because a changed file could make git run commands."""
 _LOCK_TIMEOUT = 30.0  # seconds to wait for another process to fetch
 _REFUSAL = re.compile(rb"^!\t[^\t]*\t(.*)$", re.MULTILINE)
 _UP_TO_DATE = re.compile(rb"^=\t", re.MULTILINE)
@@ -29,17 +29,17 @@ _BRANCH_MOVED = re.compile(
     rb"|reference already exists|incorrect old value|stale info|fetch first|non-fast-forward|atomic transaction failed)"
 )
 _REJECTED_TOO = re.compile(rb"\[(remote )?rejected\] \(atomic push fail")
-"""Matches git's message that an atomic push rejected a branch because of another one."""
+"""Matches git's message that an atomic push rejected a branch because another branch was rejected."""
 _NO_ATOMIC = "does not support --atomic"
 _Entries = dict[str, tuple[str, str]]
 
 
 class CacheDamaged(StoreUnavailable):
-    """The cached repository lacks an object that it should have."""
+    """Raised if the cached repository lacks an object that it should have."""
 
 
 class NoAtomicPush(Exception):
-    """The server cannot update two branches atomically; nothing was changed."""
+    """Raised if the server cannot update two branches atomically. Nothing was changed."""
 
 
 class BranchUpdate(NamedTuple):
@@ -51,7 +51,7 @@ class BranchUpdate(NamedTuple):
 
 
 class BranchCache:
-    """The bare repository at `path` as a cache. A tip is a commit id, or "" for a branch that does not exist."""
+    """Uses the bare repository at `path` as a cache. A tip is a commit id, or "" for a branch that does not exist."""
 
     def __init__(self, path: Path, git: Git) -> None:
         self._path = path
@@ -86,7 +86,7 @@ class BranchCache:
             raise self._damaged(what, *(advice(result.err) or (CONNECTION,)))
 
     def file(self, tip: str, name: str) -> bytes | None:
-        """Return a file at a tip, or None if it does not exist. Raises CacheDamaged."""
+        """Return the contents of a file at a tip, or None if the file does not exist. Raises CacheDamaged."""
         mode, blob = self._entries(tip).get(name, ("", ""))
         if not blob:
             return None
@@ -105,7 +105,7 @@ class BranchCache:
         return self._git.ask("commit-tree", tree, *parent, stdin=subject.encode()).decode().strip()
 
     def push(self, *updates: BranchUpdate, dry: bool = False) -> None:
-        """Move all branches or none. Raises NoAtomicPush, and HeadMoved if a branch had moved.
+        """Push new tips for all these branches or for none. Raises NoAtomicPush, and HeadMoved if a branch had moved.
 
         Raises StoreUnavailable if the push failed for another reason or its outcome is unknown.
         """
@@ -141,7 +141,7 @@ class BranchCache:
         make_repository(self._path)
 
     def _entries(self, tip: str) -> _Entries:
-        """Return the top-level entries of a tip's tree by name: mode and type, and id. Raises CacheDamaged."""
+        """Return the mode and type, and the id, of each top-level entry at a tip, by name. Raises CacheDamaged."""
         if not tip:
             return {}
         result = self._git.run("ls-tree", "-z", tip)
@@ -158,7 +158,7 @@ class BranchCache:
 
 
 def make_repository(path: Path) -> None:
-    """Make the bare repository of a cache if it does not exist.
+    """Create the bare repository of a cache if it does not exist.
 
     Raises StoreUnavailable, or SettingsError for an unsafe directory.
     """

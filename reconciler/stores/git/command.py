@@ -28,7 +28,7 @@ _REMOVED_VARIABLES = re.compile(
     r"|NAMESPACE|SHALLOW_FILE|GRAFT_FILE|NO_REPLACE_OBJECTS|REPLACE_REF_BASE|QUARANTINE_PATH|CONFIG|DEFAULT_HASH"
     r"|AUTHOR_DATE|COMMITTER_DATE|TRACE\w*|CURL_VERBOSE)|RECONCILER_.*"
 )
-"""Variables to remove: a hook's own repository, tracing, and this program's variables, which hold credentials."""
+"""Variables to remove: the repository of a git hook, tracing, and this program's variables, which hold credentials."""
 _USER_INFO = re.compile(r"(?<=://)[^/\s]*@")
 _NOISE = re.compile(r"\s*$|hint: |error: failed to push some refs|\d\d:\d\d:\d\d\.")
 _UNTRUSTED = re.compile(r"dubious ownership in repository at '(.*)'")
@@ -56,9 +56,7 @@ class Git:
         self._secrets = sorted(spellings, key=len, reverse=True)
 
     def run(self, *arguments: str, stdin: bytes = b"") -> GitResult:
-        """Run git and return its result, even if it failed.
-
-        Raises StoreUnavailable if git cannot run or takes too long.
+        """Run git and return its result, even if it failed. Raises StoreUnavailable if git cannot run or times out.
 
         Git runs in its own session: Ctrl-C does not interrupt an append, and ssh has no terminal for prompts.
         """
@@ -94,7 +92,7 @@ class Git:
         return result.out
 
     def failure(self, name: str, what: str, *steps: Step) -> StoreUnavailable:
-        """Return an error that names the place."""
+        """Return an error whose message names the place."""
         return StoreUnavailable(Message(name, what, self.place, steps))
 
     def _without_secrets(self, text: str) -> str:
@@ -112,7 +110,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """Return `environment` without this program's variables, tracing and references to other repositories.
 
-    Git then neither prompts nor translates its messages.
+    Two added variables make git neither prompt nor translate its messages.
     """
     kept = {name: value for name, value in environment.items() if not _REMOVED_VARIABLES.fullmatch(name)}
     return kept | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
@@ -124,7 +122,7 @@ def hide_user_info(text: str) -> str:
 
 
 def reason(stderr: str) -> str:
-    """Return in one line why a git command failed: the last lines before git's general advice."""
+    """Return one line that says why a git command failed: the last lines of stderr, without git's general advice."""
     untrusted = _UNTRUSTED.search(stderr)
     if untrusted:
         return f"git does not trust the repository at {untrusted[1]}, which belongs to another user"
@@ -137,7 +135,7 @@ def reason(stderr: str) -> str:
 
 
 def advice(stderr: str) -> tuple[Step, ...]:
-    """Return the steps that would fix a failure of git, if its error output suggests any."""
+    """Return the steps that would fix a failure of git, or none if `stderr` suggests none."""
     untrusted = _UNTRUSTED.search(stderr)
     if untrusted is None:
         return ()

@@ -1,4 +1,4 @@
-"""Finds the remote of a place, and the git settings that reach it."""
+"""Finds the remote repository of a place, and the git settings that are needed to reach it."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 
 REMOTE_NAME = "reconciler"
-"""The remote's name in the cache; `origin` could have another URL in the user's settings."""
+"""The name of the remote in the cache. The user's settings could give `origin` another URL."""
 
 Settings = list[tuple[str, str]]
-"""Git settings in order. If a name occurs several times, the last value or all of them apply."""
+"""Git settings in order. A name may occur several times; git uses the last value or all values."""
 
 _PLACE = re.compile(r"(?i:git)(?::(?P<own>.*)|\+(?P<url>[^#]*)#(?P<branch>.*))", re.DOTALL)
 _URL = re.compile(r"(?i:https?|ssh|git|file)://.+|/.+|[^/:]+:(?!//|:).+", re.DOTALL)
 _WITHOUT_CREDENTIALS = re.compile(r"(?i:ssh)://[^/:]*@|(?!.*://)", re.DOTALL)
-"""Matches a URL without credentials; the user name of an ssh URL does not count as one."""
+"""Matches a URL without credentials. The user name of an ssh URL is not a credential."""
 _REF = re.compile(r"refs/.*|(heads|remotes/[^/]+)/.+")
 _PASSED_ON = re.compile(
     r"(http|credential|url|protocol|ssh|user|author|committer|safe)\..*|core\.(sshcommand|askpass|gitproxy)"
     r"|push\.pushoption"
 )
-"""Matches settings about remotes, credentials and people; all others concern the user's own repository."""
+"""Matches settings about remotes, credentials and people. All other settings concern the user's own repository."""
 _REMOTE_SETTINGS = ("pushurl", "proxy", "proxyauthmethod", "uploadpack", "receivepack", "vcs", "serveroption")
 _FIXED_SETTINGS: Settings = [
     ("core.hooksPath", os.devnull),
@@ -45,7 +45,7 @@ _PLACE_FORMS = Step("use git:BRANCH, or git+URL#BRANCH")
 
 
 class Remote(Discreet, frozen=True):
-    """A branch of a repository, with the git settings in effect and those of the remote itself.
+    """A branch of a remote repository. `settings` are all git settings in effect, `own` those of the remote itself.
 
     Every field except the branch may hold credentials.
     """
@@ -64,7 +64,7 @@ class Remote(Discreet, frozen=True):
 
     @property
     def secrets(self) -> list[str]:
-        """The texts that no message is allowed to show: user info in the URL and in URLs of settings, and headers."""
+        """Return the texts that no message may show: headers, and user names and passwords in URLs."""
         urls = [self.url, *(text.removeprefix("url.") for setting in self.settings for text in setting)]
         found = [re.search(r"://([^/]*)@", url) for url in urls if not _WITHOUT_CREDENTIALS.match(url)]
         user_infos = [part for match in found if match for part in match[1].split(":", 1)]
@@ -104,7 +104,7 @@ def remote_of(place: str, git: Git) -> Remote:
 
 
 def environment_for(remote: Remote, inner: Settings, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return `environment` with the settings of a remote, except those that our repository sets itself (`inner`)."""
+    """Return `environment` with the settings of a remote that the cache does not have itself (`inner`)."""
     own = [(f"remote.{REMOTE_NAME}.{key}", value) for key, value in (("url", remote.url), *remote.own)]
     given = [*_missing(remote.settings, inner), *own, *_FIXED_SETTINGS]
     variables = {"GIT_CONFIG_COUNT": str(len(given))}
@@ -124,7 +124,7 @@ def without_settings(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def settings_of(git: Git) -> Settings:
-    """Return all settings in effect. Raises StoreUnavailable."""
+    """Return all git settings in effect. Raises StoreUnavailable."""
     listed = git.ask("config", "--list", "--null").split(b"\0")[:-1]
     settings = (os.fsdecode(setting).partition("\n") for setting in listed)
     return [(name, value if separator else "true") for name, separator, value in settings]
@@ -147,7 +147,7 @@ def _remote_name(git: Git, settings: Settings) -> str:
 
 
 def _missing(outer: Iterable[tuple[str, str]], inner: Settings) -> Settings:
-    """Return the relevant settings of `outer` that `inner` lacks; two equal Authorization headers would be an error."""
+    """Return the relevant settings of `outer` that `inner` lacks: a repeated Authorization header would be an error."""
     there, missing = Counter(inner), list[tuple[str, str]]()
     for setting in outer:
         if there[setting]:
