@@ -37,7 +37,7 @@ def render(document: doc.Document, flags: Sequence[str] = ()) -> str:
     text = "\n".join(parts)
     if len(text.encode()) <= LIMIT:
         return text
-    kept, left = [_CUT], LIMIT - len(_CUT.encode()) - 1
+    kept, left = [_CUT], LIMIT - len(_CUT.encode())
     for part in parts:
         left -= len(part.encode()) + 1
         if left < 0:

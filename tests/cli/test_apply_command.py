@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from html import unescape
-from typing import TYPE_CHECKING
+from itertools import count
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyrage.x25519 import Identity  # type: ignore[import-untyped]
 from support.command_line import CONFIG
 
+from reconciler.applying.events import Limits
+from reconciler.errors import Message, StoreUnavailable
 from reconciler.operations.sandbox import list_subscriptions
+from reconciler.stores.files import FileStore
 
 if TYPE_CHECKING:
     from support.command_line import CommandLine
@@ -182,6 +188,33 @@ def test_verbose_says_each_result_as_it_comes(project: CommandLine, sandbox: San
     """On stderr."""
     err = project.fine("apply", "--auto-approve", "-v").err
     assert "Note: + europe/staging/offers created 201" in err
+
+
+@pytest.mark.parametrize("recorded", [0, 1, 2])
+def test_a_sealed_response_is_kept_until_it_is_recorded(
+    recorded: int, project: CommandLine, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of results that the record does not take, copies stay on the disk, and `secret show` finds them all."""
+    key, append, outcomes = Identity.generate(), FileStore.append, count(1)
+    (project.directory / "key").write_text(str(key))
+    project.write_config(f"recipients: [{key.to_public()}]\n{CONFIG}")
+
+    def fail(store: FileStore, head: str | None, lines: bytes, summary: str, **rest: Any) -> None:
+        if b'"outcome":' in lines and next(outcomes) > recorded:
+            raise StoreUnavailable(Message("record-unwritable", "full", store.place))
+        append(store, head, lines, summary, **rest)
+
+    monkeypatch.setattr(FileStore, "append", fail)
+    monkeypatch.setattr("reconciler.operations.apply.Limits", partial(Limits, backoff=(0.01,), batch_delay=0.0))
+    ran = project("apply", "--auto-approve", "--parallelism", "1")
+    there = {subscription.url: subscription.secret for subscription in sandbox.world.subscriptions()}
+    kept = [*(project.directory.parent / "home" / "data").rglob("*-response-*")]
+    assert (0 if recorded == 2 else 3, len(there) - recorded) == (ran.code, len(kept))
+    shown = [
+        project("secret", "show", f"europe/staging/{name}", "--field", "secretKey", "--identity", "key").out.strip()
+        for name in ("applications", "offers")
+    ]
+    assert sorted(there.values()) == sorted(filter(None, shown))
 
 
 @pytest.mark.parametrize("wrong", ["CLIENT_SECRET", "BASE_URL"])

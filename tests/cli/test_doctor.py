@@ -6,12 +6,15 @@ import errno
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import pytest
 from pyrage.x25519 import Identity  # type: ignore[import-untyped]
 from support.memory_project import created
 
+from reconciler.errors import Message, RecordError
 from reconciler.model.plan import Health
+from reconciler.operations import doctor
 from reconciler.operations.doctor import CHECKS
 from reconciler.operations.project import Flags, Project
 from reconciler.operations.recovery_file import save_facts
@@ -167,6 +170,19 @@ def test_a_result(place: Place, check: str, health: Health, act: Callable[[Place
     if check not in {"config", "record"} and health is not Health.OK:
         other = {found for found in before if found[0] not in {check, "token", "setting"}}
         assert {found for found in after if found[0] not in {check, "token", "setting"}} == other
+
+
+def test_a_check_that_fails_hides_nothing(place: Place) -> None:
+    """Whatever else was found in the record is told, whether it can be written or, in the end, looked at."""
+    for act in (other_account, with_loss, torn, unrecovered):
+        act(place)
+    before = place.found()
+    read_only(place)
+    written = {*before, ("write", "failed", str(place.record))}
+    assert place.found("--write") == written
+    problem = RecordError(Message("record-odd", "odd", "the disk"))
+    place.line.environment.setattr(doctor, "host_only_locks", Mock(side_effect=problem))
+    assert place.found("--write") == {*written, ("record", "failed", "the disk")}
 
 
 def test_each_target_has_its_own_token(place: Place) -> None:

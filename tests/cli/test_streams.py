@@ -154,15 +154,16 @@ def test_ctrl_c_ends_a_command_that_waits(project: CommandLine) -> None:
     assert err == "Error: interrupted\n"
 
 
-def test_in_actions_text_from_elsewhere_begins_no_line(project: CommandLine) -> None:
-    """A mistake is annotated once, and its text is escaped there and in the log."""
+@pytest.mark.parametrize("words", [("plan",), ("plan", "--format", "json"), ("status", "--format", "markdown")])
+def test_in_actions_text_from_elsewhere_begins_no_line(words: tuple[str, ...], project: CommandLine) -> None:
+    """Each mistake is annotated once, on stderr, and its text is escaped there and in the log."""
     project.environment.setenv("GITHUB_ACTIONS", "true")
     project.write_config('subscriptions: {"europe/staging": {"x\\n::error::": {}}}')
-    ran = project("plan")
+    ran = project(*words)
     commands = [line for line in ran.err.splitlines() if line.lstrip().startswith("::")]
-    assert ran.code == 1
-    assert all(line.startswith("::error file=") for line in commands)
-    assert not any(line.startswith("::error::") for line in ran.err.splitlines())
+    assert (ran.code, ran.out) == (1, "")
+    places = [f"::error file=config/a.yaml,line=1,col={column}" for column in (17, 36)]
+    assert places == ["::".join(line.split("::")[:2]) for line in commands]
 
 
 def test_validate_annotates_for_github(project: CommandLine) -> None:

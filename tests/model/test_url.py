@@ -17,8 +17,9 @@ SAME = [
     ("http://127.0.0.1", "http://127.0.0.1:80/"),
 ]
 OTHERS = [
-    "https://api.example:8443", "http://api.example", "https://api.example/eu/v1", "https://api.example/EU",
-    "https://api.example/a/b", "https://api.example/a%25b", "https://api.example/v1.2", "https://[::1]/x",
+    "https://api.example:8443", "https://api.example:80", "http://api.example", "http://api.example:443",
+    "https://api.example/eu/v1", "https://api.example/EU", "https://api.example/a/b", "https://api.example/a%25b",
+    "https://api.example/v1.2", "https://[::1]/x",
 ]  # fmt: skip
 
 
@@ -39,6 +40,8 @@ def test_services_that_differ() -> None:
     [
         ("HTTPS://Hooks.Example:443", "https://hooks.example/"),
         ("https://hooks.example:8443/A", "https://hooks.example:8443/A"),
+        ("https://hooks.example:80/A", "https://hooks.example:80/A"),
+        ("http://localhost:443/A", "http://localhost:443/A"),
         ("http://[::1]:80/a?", "http://[::1]/a?"),
         ("https://hooks.example/a/?B=%2f", "https://hooks.example/a/?B=%2f"),
     ],

@@ -153,12 +153,20 @@ def test_a_dotenv_that_cannot_be_looked_up(tmp_path: Path) -> None:
     assert "setting-unreadable" == error_of(lambda: Sources({}, tmp_path).get("A"))
 
 
-def test_the_directory_may_be_named_in_dotenv(tmp_path: Path) -> None:
-    """Relative to the working directory."""
-    (tmp_path / ".env").write_text(f"{SECRETS_DIR}=secrets\n")
-    (tmp_path / "secrets").mkdir()
-    (tmp_path / "secrets" / "A").write_text("1")
-    assert Sources({}, tmp_path).get("A") == "1"
+@pytest.mark.parametrize(
+    ("environ", "value"),
+    [
+        ({}, "2"), ({SECRETS_DIR: ""}, "2"), ({SECRETS_DIR: "first"}, "1"), ({"CI": "1"}, None),
+        ({SECRETS_DIR: "first", "CI": "1"}, "1"),
+    ],
+)  # fmt: skip
+def test_the_directory_may_be_named_in_dotenv(tmp_path: Path, environ: dict[str, str], value: str | None) -> None:
+    """Relative to the working directory; if the environment names one too, that one counts."""
+    (tmp_path / ".env").write_text(f"{SECRETS_DIR}=second\n")
+    for directory, text in (("first", "1"), ("second", "2")):
+        (tmp_path / directory).mkdir()
+        (tmp_path / directory / "A").write_text(text)
+    assert value == Sources(environ, tmp_path).get("A")
 
 
 def test_loads_lean() -> None:

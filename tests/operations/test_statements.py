@@ -21,7 +21,17 @@ from reconciler.operations.project import Flags, Project
 from reconciler.operations.settings import Sources
 from reconciler.operations.statements import CONFLICTS, append, prepare, refuse_unexpected
 from reconciler.planning.duplicates import find_duplicates
-from reconciler.record.facts import Begun, Closed, Completed, Exists, LossOpened, Received, RemovalConfirmed, Renamed
+from reconciler.record.facts import (
+    Begun,
+    Closed,
+    Completed,
+    Exists,
+    LossOpened,
+    Received,
+    RemovalConfirmed,
+    RemovalRequested,
+    Renamed,
+)
 from reconciler.record.gates import Note
 from reconciler.record.statements import (
     AcceptLoss,
@@ -714,6 +724,18 @@ class TestRemoval:
         assert project.record_at().attempts["a"].codes == ("ONB10002", "ONB10003")
         assert refusal(project, RequestRemoval(OFFERS, codes=("ONB19999",))) == ["code-unknown"]
 
+    @pytest.mark.parametrize("by_plan", [True, False])
+    def test_rest_of_a_request(self, by_plan: bool) -> None:
+        """What is not taken back is still requested by whom it was: a plan's, not a person's, may be restored."""
+        codes = ("ONB10001", "ONB10002", "ONB10003")
+        asked = RemovalRequested(at=time_of(NOW), attempt="a", codes=codes, by_plan=by_plan)
+        project = project_with(*created("a", OFFERS, *codes), asked)
+        for left in (2, 1):
+            project.say(CancelRemoval(OFFERS, codes=codes[left:]))
+            attempt = project.record_at().attempts["a"]
+            assert (codes[:left], by_plan) == (attempt.requested_codes, attempt.by_plan)
+        assert bool(project.say(RequestRemoval(OFFERS, codes=codes[:1])).facts) is by_plan
+
     def test_codes_said_again(self) -> None:
         """What is confirmed of some codes is recorded already, also where the same pattern has other subscriptions."""
         project = project_with(*created("a", OFFERS, "ONB10001", "ONB10002"), *created("b", LOANS, "ONB10003"))
@@ -731,8 +753,6 @@ class TestRemoval:
 
     def test_a_persons_request_outlasts_a_plans(self) -> None:
         """What a plan asked for may be restored by a plan, what a person asked for not."""
-        from reconciler.record.facts import RemovalRequested  # noqa: PLC0415
-
         asked = RemovalRequested(at=time_of(NOW), attempt="a", codes=("ONB10001",), by_plan=True)
         project = project_with(*created("a", OFFERS), asked)
         project.say(RequestRemoval(OFFERS))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.scene import EUROPE, Scene, actions, address_of, hooks, names, warned
+from support.scene import EUROPE, FLIGHT, Scene, actions, address_of, hooks, names, warned
 
 from reconciler.model.desired import Replace
 from reconciler.model.outcome import Outcome
@@ -271,6 +271,18 @@ def test_retry_overdue(scene: Scene) -> None:
     scene.want("offers", "ONB10001", OWN)
     scene.begin("offers", "ONB10001", OWN)
     assert Action.RETRY is scene.change().action
+
+
+@pytest.mark.parametrize("later", [9, -9])
+def test_retry_of_several(unknown: Scene, later: float) -> None:
+    """Of several unknown creates, by whichever clock, none is sent again while the call of any may be in flight."""
+    unknown.now += later - FLIGHT
+    unknown.begin("offers", "ONB10001", OWN)
+    first, last = sorted(attempt.settled_by for attempt in unknown.attempts)
+    early, late = (unknown.plan(now=now).changes for now in (last - 0.001, last))
+    assert first < last
+    assert [(Action.BLOCKED, Block.UNRESOLVED)] == [(change.action, change.block) for change in early]
+    assert [(Action.RETRY, 2)] == [(change.action, len(change.concerns)) for change in late]
 
 
 def test_retry_of_an_extension(scene: Scene) -> None:

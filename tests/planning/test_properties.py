@@ -91,9 +91,10 @@ def test_never_twice(scene: Scene) -> None:
 @given(scenes())
 def test_superseded(scene: Scene) -> None:
     """Only attempts with a URL of their own, unknown and settled, are superseded, and never after three retries."""
-    for change in scene.changes():
-        for attempt in map(scene.attempt, change.concerns) if change.action is Action.RETRY else ():
-            assert (attempt.unresolved, attempt.own_url, attempt.settled(scene.now + 120)) == (True, True, True)
+    for now in {scene.now + 120, *(attempt.settled_by for attempt in scene.attempts)}:
+        retries = [change for change in scene.plan(now=now).changes if change.action is Action.RETRY]
+        for attempt in (scene.attempt(found) for change in retries for found in change.concerns):
+            assert (attempt.unresolved, attempt.own_url, attempt.settled(now)) == (True, True, True)
             assert attempt.retries < 3
 
 

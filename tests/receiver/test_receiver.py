@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
+from threading import Barrier
 from typing import TYPE_CHECKING
 
 import pytest
@@ -264,6 +268,35 @@ class TestFile:
             captures.append(b"x\n")
         assert before == captures.path.read_bytes()
         captures.close()
+
+    @pytest.mark.parametrize("failing", [1, 2])
+    def test_failed_write_of_many(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: int) -> None:
+        """Of lines appended at once, the error is raised for each that is not in the file, and for no other."""
+        captures, here, writes, sync = CaptureFile(tmp_path / "n.jsonl"), Barrier(8), count(1), os.fsync
+
+        def write(descriptor: int) -> None:
+            number = next(writes)
+            if number == 1:
+                time.sleep(0.1)  # meanwhile the other lines gather
+            if number == failing:
+                raise OSError(errno.ENOSPC, "full")
+            sync(descriptor)
+
+        def append(line: bytes) -> bool:
+            here.wait()
+            try:
+                captures.append(line)
+            except OSError:
+                return False
+            return True
+
+        monkeypatch.setattr(os, "fsync", write)
+        lines = [b"%d\n" % number for number in range(8)]
+        with ThreadPoolExecutor(8) as threads:
+            appended = [line for line, is_there in zip(lines, threads.map(append, lines), strict=True) if is_there]
+        captures.close()
+        assert sorted(appended) == sorted(captures.path.read_bytes().splitlines(keepends=True))
+        assert len(appended) < 8
 
     @pytest.mark.parametrize("contents", [b"text", b"text\n", b"{}\n"])
     def test_other_contents(self, tmp_path: Path, contents: bytes) -> None:

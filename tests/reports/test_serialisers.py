@@ -185,6 +185,19 @@ def test_a_markdown_report_is_cut_between_its_parts(more: int, whole: bool) -> N
     assert text.count("plan -->") == 1
 
 
+def test_a_markdown_report_keeps_to_any_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the limit in bytes, one that is cut is the first line and as many parts as fit."""
+    paragraphs = (Paragraph("x" * size) for size in (1, 200, 2, 30))
+    document = Document("plan", "T", body=(Changed("»", "a", "retry", Tone.CHANGED), *paragraphs))
+    whole = markdown.render(document)
+    monkeypatch.setattr(markdown, "LIMIT", 0)
+    first, parts = markdown.render(document), [f"{part}\n" for part in whole.split("\n\n")]
+    cut = ["\n".join([first, *parts[:count]]) for count in range(len(parts))]
+    for limit in range(len(first), len(whole.encode())):
+        monkeypatch.setattr(markdown, "LIMIT", limit)
+        assert max((text for text in cut if len(text.encode()) <= limit), key=len) == markdown.render(document)
+
+
 def test_a_table_in_markdown_has_as_many_columns_in_every_line() -> None:
     """The second line makes it one."""
     blocks = (*plan_document(plan(change(), change(Action.REPLACE))).body, Table(("a", "b"), (("1", "2"),)))
