@@ -6,7 +6,7 @@ import json
 
 from hypothesis import given, settings
 from msgspec import UNSET
-from support.plan_values import AT, ID, STAGING, URL, attempt, plan, plans
+from support.plan_values import AT, ID, STAGING, URL, attempt, change, plan, plans
 
 from reconciler.errors import Message, Place, step
 from reconciler.model.plan import Finding, Health, Plan, Request
@@ -19,6 +19,7 @@ from reconciler.model.status import (
     Removals,
     TargetStatus,
 )
+from reconciler.operations.record import attempts_json
 from reconciler.reports.json import (
     findings_json,
     plan_json,
@@ -92,5 +93,14 @@ def test_what_is_found_has_its_name_its_place_and_its_commands() -> None:
 def test_what_is_recorded_has_its_own_url() -> None:
     """The one that the service has, not the template of which it was made."""
     held = attempt(url=f"{URL}/{ID}", template=f"{URL}/{{attempt}}", requested=AT, requested_codes=("ONB10011",))
-    (awaiting,) = plan_json(plan(awaiting_removal=(held,)))["awaiting_removal"]
-    assert (ID, f"{URL}/{ID}", ("ONB10011",)) == (awaiting["attempt"], awaiting["webhookUrl"], awaiting["eventCodes"])
+    planned = plan(change(before=(held,)), awaiting_removal=(held,))
+    (removal,) = removals_json([Removals(STAGING, AT, (AwaitingRemoval(held, held.codes, AT),))])["targets"]
+    known = ProjectStatus(0.0, (TargetStatus(STAGING, (ObservedAttempt(held, {}),)),), planned)
+    (shown,) = status_json(known)["targets"][STAGING]["addresses"].values()
+    listed = [
+        *plan_json(planned)["awaiting_removal"], *plan_json(planned)["changes"][0]["before"],
+        *removal["awaiting"], *shown["attempts"], *attempts_json([held]),
+    ]  # fmt: skip
+    assert [(ID, f"{URL}/{ID}", ("ONB10011",))] * 5 == [
+        (entry["attempt"], entry["webhookUrl"], entry["eventCodes"]) for entry in listed
+    ]
