@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 from pyrage import x25519  # type: ignore[import-untyped]
-from support.memory_project import EU, NOW, URL, MemoryProject, created, desired_of, unknown
+from support.memory_project import EU, NOW, URL, MemoryProject, created, desired_of, unknown, what
 from support.memory_record import MemoryStore, record_of
 from support.records import time_of
 
+from reconciler.model.outcome import Answer, Outcome
+from reconciler.operations.responses import Responses
 from reconciler.operations.secrets import response_of, secret_statement, secrets_by_template, secrets_of
-from reconciler.record.facts import SecretSet
+from reconciler.record.facts import Answered, SecretSet
 from reconciler.record.statements import ConfirmRemoval
 
 if TYPE_CHECKING:
@@ -52,6 +54,21 @@ def test_the_secret_of_a_removed_subscription_is_not_shown_beside_that_of_its_su
     project.say(ConfirmRemoval(OFFERS, (A,)))
     assert B.encode() == response_of(project, OFFERS, (), None).body
     assert A.encode() == response_of(project, OFFERS, (A,), None).body
+
+
+@pytest.mark.parametrize("is_recorded", [True, False])
+def test_the_secret_that_was_set_last_is_shown(project: MemoryProject, is_recorded: bool) -> None:
+    """It counts before a response, whether a fact names that or a killed run left it, and before earlier secrets."""
+    text = Responses(project.data_directory / "responses").keep(
+        A, Answer(Outcome.CREATED, head=b"HTTP/1.1 201 Created\r\n\r\n", body=b'{"secretKey": "old"}')
+    )
+    if is_recorded:
+        call = what(OFFERS)
+        project.add(Answered(at=time_of(NOW), attempt=A, what=call, outcome=Outcome.CREATED, response=text))
+    for secret in (b"one", b"two"):
+        project.say(secret_statement(project, OFFERS, (A,), secret))
+        assert secret == response_of(project, OFFERS, (A,), None).body
+    assert {b"old", b"one", b"two"} == secrets_of(project, OFFERS, None)
 
 
 def test_secrets_by_the_template_of_what_may_deliver(project: MemoryProject) -> None:
