@@ -252,6 +252,22 @@ def test_unfinished_copy_is_copied_no_further() -> None:
     assert refusal(project, B, "memory:c") == ["loss-open"]
 
 
+@pytest.mark.parametrize("number", range(1, STEPS + 1))
+def test_unfinished_copy_of_another_place_is_not_completed(number: int) -> None:
+    """A copy to a place that the copy of another place has begun is refused; that one is completed as before."""
+    project, other = project_to_copy(), "memory:other"
+    project.stores[other] = MemoryStore(project.stores[A].data)
+    KilledAt(project, number, done=number < STEPS)
+    with pytest.raises(Killed):
+        Copy(project, A, B).carry_out()
+    before = project.stores[other].data, project.stores[B].data
+    assert refusal(project, other, B) == ["place-in-use"]
+    assert before == (project.stores[other].data, project.stores[B].data)
+    assert not project.plan_opens(B)
+    Copy(project, A, B).carry_out()
+    assert project.plan_opens(B)
+
+
 def test_complete_does_not_end_the_loss_of_a_copy() -> None:
     """Only the last step of the copy ends it."""
     project = project_to_copy()
