@@ -289,12 +289,21 @@ def test_a_record_that_cannot_be_read_afterwards_leaves_the_results() -> None:
     assert (Verdict.FAILED, {"a": "created"}, None) == (applied.verdict, outcomes(applied), applied.left)
 
 
-def test_a_lost_response_is_a_failure() -> None:
-    """Though the subscription was created."""
-    case = Apply(wanting("a", "b"))
+@pytest.mark.parametrize(
+    ("outcome", "others", "verdict"),
+    [
+        (Outcome.CREATED, "", Verdict.FAILED),
+        (Outcome.CREATED, "b", Verdict.FAILED),
+        (Outcome.UNKNOWN, "", Verdict.UNRESOLVED),
+    ],
+)
+def test_a_lost_response_is_a_failure(outcome: Outcome, others: str, verdict: Verdict) -> None:
+    """Though the subscription was created, and nothing else is left to do; an unknown outcome is over it."""
+    case = Apply(wanting("a", *others))
     case.caller.loses = True
+    case.caller.declare_answer("a", Answer(outcome, 201))
     applied = apply(case)
-    assert (Verdict.FAILED, {"a": "created", "b": "skipped"}) == (applied.verdict, outcomes(applied))
+    assert (verdict, {"a": outcome} | dict.fromkeys(others, "skipped")) == (applied.verdict, outcomes(applied))
     assert ["response-lost"] == [message.name for message in applied.messages]
 
 
