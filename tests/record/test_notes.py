@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
 
+from reconciler.disk import locked_file
 from reconciler.errors import SettingsError, StoreUnavailable
+from reconciler.record import notes
 from reconciler.record.gates import Note
 from reconciler.record.notes import Notes
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 FIRST = Note("r" * 32, ("https://api.example",), "/place", 1, "a" * 64)
@@ -36,6 +40,29 @@ def test_a_note_that_is_not_replaced_stays(tmp_path: Path) -> None:
     notes.write(FIRST, lambda former: former.entries < FIRST.entries)
 
     assert notes.read_all() == [LATER]
+
+
+@pytest.mark.parametrize("comes", ["before", "after"])
+def test_a_later_head_of_a_process_that_writes_at_the_same_time_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, comes: str
+) -> None:
+    """It may come just before this one holds the lock, or just after: what is replaced is read and written in it."""
+    mine, others = Notes(tmp_path), Notes(tmp_path)
+    mine.write(Note("r" * 32, (), "/place", 0, "c" * 64))
+
+    @contextmanager
+    def beside_another(path: Path, patience: float) -> Iterator[None]:
+        monkeypatch.undo()
+        if comes == "before":
+            others.write(LATER)
+        with locked_file(path, patience):
+            yield
+        if comes == "after":
+            others.write(LATER)
+
+    monkeypatch.setattr(notes, "locked_file", beside_another)
+    mine.write(FIRST, lambda former: former.entries < FIRST.entries)
+    assert [LATER] == mine.read_all()
 
 
 def test_a_later_head_replaces_the_note(tmp_path: Path) -> None:
