@@ -468,6 +468,13 @@ def test_work_trees(git_world: GitWorld, store: Store) -> None:
     assert {store.place} == {git_world.open(at=at).place for at in (tree, tree / "deep", git_world.checkout)}
 
 
+def test_config_that_is_a_symbolic_link(git_world: GitWorld, store: Store) -> None:
+    """The repository is that of the link, not that of what it leads to."""
+    git_world.git("init", "--quiet", str(git_world.root / "elsewhere"))
+    (git_world.checkout / "config").symlink_to(git_world.root / "elsewhere")
+    assert store.place == git_world.open().place
+
+
 def test_place_is_the_url(git_world: GitWorld, store: Store) -> None:
     """The place of `git:BRANCH` names the remote, and means the same elsewhere."""
     assert store.place == f"git+{git_world.origin}#state"

@@ -35,6 +35,14 @@ def test_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, path
     assert open_store(store.place, Path("/config"), tmp_path / "cache").place == store.place
 
 
+@pytest.mark.parametrize("config", ["config", "deep/../config"])
+def test_config_that_is_a_symbolic_link(tmp_path: Path, config: str) -> None:
+    """A path is relative to where the link is, wherever it leads."""
+    (tmp_path / "elsewhere" / "config").mkdir(parents=True)
+    (tmp_path / "config").symlink_to(tmp_path / "elsewhere" / "config")
+    assert tmp_path / "state.jsonl" == open_store("state.jsonl", tmp_path / config, tmp_path / "cache").path
+
+
 def test_absolute_paths(tmp_path: Path) -> None:
     """Absolute paths and file: URLs, percent-encoded, mean themselves."""
     expected = tmp_path / "a b"
