@@ -56,6 +56,15 @@ class TestSignatureCheck:
 
         assert [None, 401, 404, 404] == [judge(target) for target in (TARGET, "/loans", "/offers/1", "/")]
 
+    def test_one_path_on_several_hosts(self) -> None:
+        """Where the templates of several subscriptions fit a path, the secret of each of them signs for it."""
+        fitting = (TEMPLATE, TEMPLATE.replace("hooks", "staging"), TEMPLATE.replace("{attempt}", "0" * 32))
+        known = {template: [f"{number}a".encode(), f"{number}b".encode()] for number, template in enumerate(fitting)}
+        check = SignatureCheck(SCHEME, lambda: known | {"https://hooks.partner.example/loans": [b"other"]})
+        secrets = [secret for some in known.values() for secret in some]
+        refusals = [check(Request("POST", TARGET, signed(b"{}", secret), b"{}")) for secret in (*secrets, b"other")]
+        assert [None] * 6 + [401] == [refusal and refusal.status for refusal in refusals]
+
     def test_reads_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """After a refusal what is known is read again, at most every two seconds."""
         known: list[dict[str, list[bytes]]] = [{}, {TEMPLATE: [b"s3cret"]}]
