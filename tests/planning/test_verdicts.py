@@ -109,6 +109,16 @@ def test_removals(scene: Scene) -> None:
     assert EUROPE == found.target
 
 
+@pytest.mark.parametrize("spelt", ["https://hooks.partner.example/offers", "HTTPS://HOOKS.partner.example:443/offers"])
+def test_what_stays_at_the_url(scene: Scene, spelt: str) -> None:
+    """It is what has a code that goes, and the same URL, however that is spelt."""
+    scene.hold("more", "ONB10013", spelt)
+    scene.hold("beside", "ONB10011", hooks("beside"))
+    scene.request(scene.bring("twin", "ONB10011", spelt))
+    (found,) = removals(scene.status())
+    assert [(scene.attempts[0],)] == [awaiting.staying for awaiting in found.awaiting]
+
+
 def test_what_must_stay(scene: Scene) -> None:
     """What a plan restores, and what was cancelled lately, is to be kept; unknown creates are asked about."""
     held = scene.attempts[0].id
