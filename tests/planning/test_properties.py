@@ -4,31 +4,36 @@ from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from support.histories import addresses, scenes
+from support.histories import CODES, addresses, scenes
 from support.records import linked
 
-from reconciler.model.address import Selection
+from reconciler.model.address import Selection, matches
 from reconciler.model.desired import Desired, Overlap, Replace
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import SENDS, Action, Block
 from reconciler.model.record import Status
-from reconciler.model.url import normal_url
+from reconciler.model.url import filled, normal_url, service_key
+from reconciler.planning.evidence import Sighting, match
 from reconciler.planning.planner import plan as make_plan
-from reconciler.record.facts import Begun
+from reconciler.planning.status import removals, status
+from reconciler.record.facts import Answered, Begun, Exists, Intended, Rebound, Received, What
 from reconciler.record.fold import fold
 from reconciler.record.gates import Obstacle, Standing
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from random import Random
 
     from support.scene import Scene
 
     from reconciler.model.address import Address
     from reconciler.model.plan import Change
+    from reconciler.record.facts import AnyFact
 
 quick = settings(max_examples=40)
 
@@ -163,6 +168,100 @@ def test_selection(scene: Scene, chosen: set[Address]) -> None:
     ]
     changed = {change.address for change in whole.changes}
     assert len((chosen & {*scene.wanted}) - changed) == part.unchanged
+
+
+@quick
+@given(scenes(), st.data())
+def test_globs(scene: Scene, data: st.DataObject) -> None:
+    """A name with any kind of wildcard in place of any of its letters selects what the name does, and is no mistake."""
+    known = sorted({*scene.wanted, *(found.address for found in scene.attempts)})
+    if known:
+        name: str = data.draw(st.sampled_from([*known, *(address.target for address in known)]))
+        place = data.draw(st.sampled_from([place for place, letter in enumerate(name) if letter != "/"]))
+        wildcard = data.draw(st.sampled_from(["?", "*", f"[{name[place]}]", f"[{name[place]}-z]", "[!.]"]))
+        glob = name[:place] + wildcard + name[place + 1 :]
+        alike = {one for one in known if matches(glob, one if name.count("/") == 2 else one.target)}
+        assert name in {one for address in alike for one in (address, address.target)}
+        selected, named = (
+            [_done(change) for change in scene.changes(*patterns) if _is_free(change)] for patterns in ([glob], alike)
+        )
+        assert selected == named
+        assert alike == {one for one in known if Selection.of((glob,)).has(one)}
+
+
+@settings(max_examples=200)
+@given(scenes(), st.randoms(use_true_random=False))
+def test_spelling_of_urls(scene: Scene, random: Random) -> None:
+    """However the URLs of services and webhooks are spelt, a plan, a status and the letters say the same."""
+    one, other = (_conclusions(scene, spell) for spell in (lambda spellings: spellings[0], random.choice))
+    assert one == other
+
+
+def _conclusions(scene: Scene, choose: Callable[[Sequence[str]], str]) -> list[object]:
+    """Return what is concluded where each URL is one of its spellings, but for URLs and digests."""
+
+    def spelt(url: str) -> str:
+        scheme, _, rest = normal_url(url).partition("://")
+        host, _, path = rest.partition("/")
+        return choose([f"{scheme}://{host}/{path}", f"{scheme.upper()}://{host.upper()}:443/{path}"])
+
+    def of_fact(fact: AnyFact) -> AnyFact:
+        if isinstance(fact, Received | Rebound):
+            fact = replace(fact, base_url=spelt(fact.base_url))
+        if isinstance(fact, Received):
+            return replace(fact, url=spelt(fact.url))
+        if isinstance(fact, Intended | Answered | Exists):
+            if fact.attempt not in calls:
+                template = spelt(fact.what.template or fact.what.url)
+                url, own = filled(template, fact.attempt), template if fact.what.template else ""
+                calls[fact.attempt] = replace(fact.what, url=url, template=own, base_url=spelt(fact.what.base_url))
+            return replace(fact, what=calls[fact.attempt])
+        return fact
+
+    calls: dict[str, What] = {}
+    lines = linked(None, 0, scene.facts)[1]  # a fact names another by the hash of its line: that stays
+    record = fold([replace(line, fact=of_fact(line.fact)) for line in lines])
+    desired = Desired(
+        {name: replace(found, base_url=spelt(found.base_url)) for name, found in scene.targets.items()},
+        {name: replace(found, template=spelt(found.template)) for name, found in scene.wanted.items()},
+    )
+    now = scene.now + 120
+    planned = make_plan(desired, record, Standing("state.jsonl"), Selection(), now=now, allow_empty=True)
+    known = status(desired, record, planned, now)
+    heard = [(fact.first, fact.code, fact.url) for fact in scene.facts if isinstance(fact, Received)]
+    templates = [*(each.template for each in scene.attempts), *(each.template for each in scene.wanted.values())]
+    ours = [(scene.at, code, found.url) for found in scene.attempts for code in CODES]
+    foreign = [(scene.at, code, filled(url, "f" * 32)) for url in templates for code in CODES]
+    found = [
+        match(desired, record, [Sighting(at, code, urlsplit(url).path, spelt(url)) for at, code, url in received])
+        for received in (heard, ours, foreign)
+    ]
+    return [
+        [
+            (change.address, change.action, change.block, change.concerns, change.depends_on, change.request and
+             change.request.codes, [message.name for message in (*change.reasons, *change.warnings)])
+            for change in planned.changes
+        ],
+        [
+            (
+                target.surplus, [attempt.id for attempt in target.awaiting_removal],
+                [attempt.id for attempt in target.revived], [attempt.id for attempt in target.cancelled],
+                {(route.code, route.attempts) for route in (*target.duplicates, *target.recorded_twice)},
+                [(seen.attempt.id, seen.evidence, seen.supersedes) for seen in target.attempts],
+            )
+            for target in known.targets
+        ],
+        [
+            (awaited.attempt.id, awaited.codes, [other.id for other in awaited.staying])
+            for target in removals(known)
+            for awaited in target.awaiting
+        ],
+        [
+ {(service_key(each.base_url), normal_url(each.url), each.code, each.first) for each in matched.observed}
+ for matched in found],
+        [{(each.code, normal_url(each.where), each.ambiguous, each.unmanaged) for each in matched.unexplained}
+ for matched in found],
+    ]  # fmt: skip
 
 
 def _done(change: Change) -> tuple[object, ...]:
