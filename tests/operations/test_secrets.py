@@ -66,6 +66,7 @@ def test_the_secret_that_was_set_last_is_shown(project: MemoryProject, is_record
         call = what(OFFERS)
         project.add(Answered(at=time_of(NOW), attempt=A, what=call, outcome=Outcome.CREATED, response=text))
     for secret in (b"one", b"two"):
+        project.clock += 1
         project.say(secret_statement(project, OFFERS, (A,), secret))
         assert secret == response_of(project, OFFERS, (A,), None).body
     assert {b"old", b"one", b"two"} == secrets_of(project, OFFERS, None)

@@ -269,21 +269,22 @@ def test_other_service_has_other_routes(scene: Scene) -> None:
     assert Action.CREATE is scene.change().action
 
 
-@pytest.mark.parametrize("url", [hooks("offers"), hooks("usa")])
-def test_desired_twice_of_united_services(scene: Scene, url: str) -> None:
+@pytest.mark.parametrize("url", [hooks("offers"), "https://HOOKS.partner.example:443/offers", hooks("usa")])
+@pytest.mark.parametrize("first", [hooks("offers"), "https://HOOKS.partner.example:443/offers"])
+def test_desired_twice_of_united_services(scene: Scene, url: str, first: str) -> None:
     """Two targets that the record says are one service: a code is created for one of them, not for both."""
     scene.declare(target(USA, base_url=OTHER))
     scene.rebind(USA, SERVICE)
     scene.hold("usa/staging/old", "ONB10009", hooks("old"))
     scene.rebind(USA, SERVICE)
     scene.want("usa/staging/old", "ONB10009", hooks("old"))
-    scene.want("offers", "ONB10001", hooks("offers"))
+    scene.want("offers", "ONB10001", first)
     scene.want("usa/staging/offers", "ONB10001", url)
     europe, usa = scene.changes()
     assert (Action.CREATE, Block.ELSEWHERE) == (europe.action, usa.block)
     assert ["desired-twice"] == names(usa)
     scene.targets = {name: target(name, found.base_url, Overlap.ALLOW) for name, found in scene.targets.items()}
-    assert (url == hooks("offers")) == (Block.ELSEWHERE is scene.changes()[1].block)
+    assert (url != hooks("usa")) == (Block.ELSEWHERE is scene.changes()[1].block)
 
 
 @pytest.mark.parametrize("later_is_live", [True, False])

@@ -147,9 +147,10 @@ def test_proves_nothing(scene: Scene, url: str, at: str, base_url: str) -> None:
     assert {Proof.NEVER_SEEN} == {*proofs(scene)[0][1].values()}
 
 
-def test_evidence_beside_what_delivers(scene: Scene) -> None:
+@pytest.mark.parametrize("url", [EU, EU.replace("https", "HTTPS"), EU.replace("/offers", ":443/offers")])
+def test_evidence_beside_what_delivers(scene: Scene, url: str) -> None:
     """What an attempt in force delivers is evidence for it, and not for one of unknown outcome beside it."""
-    scene.lose("offers", "ONB10011 ONB10013", EU)
+    scene.lose("offers", "ONB10011 ONB10013", url)
     scene.receive(EU, "ONB10011", "ONB10013")
     assert [
         ("offers", {"ONB10011": Proof.PROVEN, "ONB10012": Proof.NEVER_SEEN}),

@@ -13,6 +13,8 @@ from reconciler.planning.status import removals
 from reconciler.reports.plan import verdict
 from reconciler.reports.removals import letter_to_delete
 
+SPELLINGS = ["https://hooks.partner.example/", "HTTPS://HOOKS.partner.example:443/"]
+
 
 @pytest.fixture
 def scene() -> Scene:
@@ -35,11 +37,13 @@ def test_move_code(scene: Scene, taker: str) -> None:
     assert [] == scene.changes()
 
 
-def test_import_under_another_name_is_not_removed_with_the_old_one(scene: Scene) -> None:
+@pytest.mark.parametrize("held_at", SPELLINGS)
+@pytest.mark.parametrize("wanted_at", SPELLINGS)
+def test_import_under_another_name_is_not_removed_with_the_old_one(scene: Scene, held_at: str, wanted_at: str) -> None:
     """An import may be the very subscription that another address was created as: no removal of that is requested."""
-    held = scene.hold("old", "ONB10001", hooks("a"))
+    held = scene.hold("old", "ONB10001", f"{held_at}a")
     scene.bring("new", "ONB10001", hooks("a"))
-    scene.want("new", "ONB10001", hooks("a"))
+    scene.want("new", "ONB10001", f"{wanted_at}a")
     assert [] == scene.changes()
     scene.want("old", "ONB10002", hooks("b"))
     scene.apply()
@@ -164,12 +168,14 @@ def test_removal_of_what_stays_desired(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("mode", Replace)
-def test_exchanged_urls(scene: Scene, mode: Replace) -> None:
+@pytest.mark.parametrize("held_at", SPELLINGS)
+@pytest.mark.parametrize("wanted_at", SPELLINGS)
+def test_exchanged_urls(scene: Scene, mode: Replace, held_at: str, wanted_at: str) -> None:
     """Two subscriptions that exchange their URLs in one plan: each of the two asks if that is intended."""
     scene.set_mode(mode)
     for name, other, code in (("a", "b", "ONB10001"), ("b", "a", "ONB10002")):
-        scene.hold(name, code, hooks(name))
-        scene.want(name, code, hooks(other))
+        scene.hold(name, code, f"{held_at}{name}")
+        scene.want(name, code, f"{wanted_at}{other}")
     warnings = [change for change in scene.changes() if "urls-exchanged" in warned(change)]
     assert ["a", "b"] == [change.address.name for change in warnings]
     scene.request(scene.attempts[0].id)
