@@ -56,12 +56,14 @@ def code(text: str) -> str:
 
 def prose(text: str) -> str:
     """Return a sentence in which every word that is not plain English is formatted as inline code."""
-    return " ".join(map(_word, text.split()))
+    first, *rest = text.split() or [""]
+    begun = code(first) if _ORDINAL.fullmatch(first) else _word(first)  # else it would begin a list
+    return " ".join((begun, *map(_word, rest)))
 
 
 def _word(word: str) -> str:
     match = _AROUND.fullmatch(word)
-    if match is None or not match[2] or _ORDINAL.fullmatch(word):
+    if match is None or not match[2]:
         return code(word)
     return f"{match[1]}{match[2] if _PLAIN.fullmatch(match[2]) else code(match[2])}{match[3]}"
 

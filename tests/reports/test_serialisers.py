@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.plan_values import OFFERS, STAGING, change, differs, nasty, plan, plans
 
 from reconciler.errors import Message, Step
@@ -137,6 +138,13 @@ def test_markdown_of_foreign_text_is_no_markup(text: str) -> None:
     """Outside of code, a sentence has plain words alone: no markup, link, mention or entity that makes one."""
     bare = re.sub("<code>[A-Za-z0-9 /,&#;]*</code>", "", markdown.prose(text))
     assert re.fullmatch(r"""[A-Za-z0-9 '",;:.!?()-]*""", bare)
+    assert not re.match(r"[0-9]+[.)]", bare)
+
+
+@given(st.lists(st.sampled_from(("Unknown:", "1", "(exit", "3).", "codes", "2.", '"5",', "(4)!")), min_size=1))
+def test_plain_words_and_numbers_are_never_code_in_markdown(words: list[str]) -> None:
+    """Nor is the punctuation after them, but where it would begin a list."""
+    assert f"Applied {' '.join(words)}" == markdown.prose(f"Applied {' '.join(words)}")
 
 
 def test_a_page_escapes_markup() -> None:
