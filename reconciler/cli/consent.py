@@ -57,12 +57,15 @@ def consent_options(function: Callable[..., None]) -> Callable[..., None]:
     return with_consent
 
 
-def append_with_consent(invocation: Invocation, statement: Statement, consent: Consent) -> None:
-    """Show what a statement would append, ask for consent, and append it. Raises ReconcilerError."""
+def append_with_consent(
+    invocation: Invocation, statement: Statement, consent: Consent, before: Callable[[], None] = lambda: None
+) -> None:
+    """Show what a statement would append, ask for consent, and append it, `before` first. Raises ReconcilerError."""
     terminal, project = invocation.terminal, invocation.project
     proposal = prepare(project, statement)
     if not is_agreed(invocation, proposal, consent):
         return
+    before()
     appended = append(project, statement, proposal)
     terminal.work_is_done()
     following = Todo("To see what is left to do, run", (("reconciler", "plan"),))

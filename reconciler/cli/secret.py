@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from getpass import getpass
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from reconciler.cli.options import attempts_option, identity_option
 from reconciler.cli.terminal import mask
 from reconciler.errors import Message, SettingsError
 from reconciler.operations.responses import field_of
-from reconciler.operations.secrets import response_of, secret_statement, texts_in
+from reconciler.operations.secrets import response_of, save_secret, secret_statement, texts_in
 from reconciler.values import SHORTEST_SECRET
 
 if TYPE_CHECKING:
@@ -75,4 +76,6 @@ def set_(invocation: Invocation, address: str, attempts: tuple[str, ...], consen
     entered = getpass("Secret: ").encode() if sys.stdin.isatty() else sys.stdin.buffer.read()
     if not (secret := entered.strip()):
         raise SettingsError(Message("no-secret", "no secret was given", "standard input"))
-    append_with_consent(invocation, secret_statement(invocation.project, address, attempts, secret), consent)
+    project = invocation.project
+    statement = secret_statement(project, address, attempts, secret)
+    append_with_consent(invocation, statement, consent, partial(save_secret, project, statement, secret))

@@ -61,7 +61,7 @@ class Responses:
         if self._recipients:
             seal(b"", self._recipients)
             return
-        name = f"trial-response-{os.urandom(4).hex()}"
+        name = _new_name("trial", "response")
         self._write(name, bytes(_LONGEST))
         (self._directory / name).unlink(missing_ok=True)
 
@@ -70,11 +70,23 @@ class Responses:
 
         Raises SettingsError and RecordError. An encrypted response is returned even if its file cannot be written.
         """
-        return self._keep(attempt, "response", answer.head + answer.body)
+        name, data = _new_name(attempt, "response"), answer.head + answer.body
+        if not self._recipients:
+            self._write(name, data)
+            return _FILE + name
+        sealed = seal(data, self._recipients)
+        with suppress(RecordError, SettingsError):
+            self._write(name, sealed.encode())
+        return sealed
 
-    def keep_secret(self, attempt: str, secret: bytes) -> str:
-        """Store a secret that was set by hand, in the same way as a response."""
-        return self._keep(attempt, "secret", secret)
+    def text_of_secret(self, attempt: str, secret: bytes) -> str:
+        """Return the text for the record of a secret that was set by hand: encrypted, or the name of a file to save."""
+        return seal(secret, self._recipients) if self._recipients else _FILE + _new_name(attempt, "secret")
+
+    def save_secret(self, text: str, secret: bytes) -> None:
+        """Save a secret durably in the file that its text names, if it names one. Raises RecordError."""
+        if text.startswith(_FILE):
+            self._write(text.removeprefix(_FILE), secret)
 
     def left(self, attempt: str) -> list[str]:
         """Return the texts of an attempt's responses that are kept on this machine, oldest first.
@@ -98,16 +110,6 @@ class Responses:
         data = _unseal(text, identity) if text.startswith(_AGE) else self._read(text.removeprefix(_FILE))
         head = _HEAD.match(data)
         return Response(head[0], data[head.end() :]) if head else Response(b"", data)
-
-    def _keep(self, attempt: str, kind: str, data: bytes) -> str:
-        name = f"{attempt}-{kind}-{os.urandom(4).hex()}"
-        if not self._recipients:
-            self._write(name, data)
-            return _FILE + name
-        sealed = seal(data, self._recipients)
-        with suppress(RecordError, SettingsError):
-            self._write(name, sealed.encode())
-        return sealed
 
     def _write(self, name: str, data: bytes) -> None:
         try:
@@ -161,6 +163,10 @@ def seal(data: bytes, recipients: Sequence[str]) -> str:
             advice = step("use the line that `age-keygen -y` prints (age1…)")
             raise SettingsError(Message("bad-recipient", what, "recipients", (advice,))) from None
     return _AGE + b64encode(pyrage.encrypt(data, keys)).decode()
+
+
+def _new_name(attempt: str, kind: str) -> str:
+    return f"{attempt}-{kind}-{os.urandom(4).hex()}"
 
 
 def field_of(body: bytes, name: str) -> str:

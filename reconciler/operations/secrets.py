@@ -43,13 +43,18 @@ def response_of(project: Project, address: str, attempts: Sequence[str], identit
 
 
 def secret_statement(project: Project, address: str, attempts: Sequence[str], secret: bytes) -> SetSecret:
-    """Store a secret that was set by hand, and return the statement that records it. Raises ReconcilerError."""
+    """Return the statement that records a secret set by hand. Nothing is saved yet. Raises ReconcilerError."""
     live = [attempt for attempt in _at(project.journal.read().record, address, attempts) if attempt.in_force]
     if len(live) != 1:
         steps = tuple(step("", "reconciler", "secret", "set", address, "--attempt", attempt.id) for attempt in live)
         what = "several attempts are in force; name one" if live else "no attempt is in force"
         raise Refused(Message("several-attempts" if live else "none-in-force", what, address, steps))
-    return SetSecret(address, _responses(project).keep_secret(live[0].id, secret), live[0].id)
+    return SetSecret(address, _responses(project).text_of_secret(live[0].id, secret), live[0].id)
+
+
+def save_secret(project: Project, statement: SetSecret, secret: bytes) -> None:
+    """Save the secret of a statement on this machine, unless the record will hold it. Raises RecordError."""
+    _responses(project).save_secret(statement.secret, secret)
 
 
 def secrets_by_template(project: Project, identity: Path | None) -> Mapping[str, set[bytes]]:

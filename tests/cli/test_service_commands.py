@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from support.command_line import Screen
+from support.command_line import CONFIG, Screen
 from support.notified import wait_until
 
 from reconciler.cli.notifications import _shown as shown
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from reconciler.sandbox import Sandbox
 
+KEY = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
 APPLICATIONS, OFFERS = "europe/staging/applications", "europe/staging/offers"
 
 
@@ -108,6 +109,19 @@ def test_a_secret_that_came_another_way_is_recorded(project: CommandLine) -> Non
     project.fine("secret", "set", OFFERS)
     project.environment.setenv("GITHUB_ACTIONS", "true")
     assert project.fine("secret", "show", OFFERS) == (0, "\\xffhunter2\n", "::add-mask::\\xffhunter2\n")
+
+
+@pytest.mark.parametrize("recipients", ["", f"recipients: [{KEY}]\n"])
+def test_a_secret_is_saved_only_after_consent(project: CommandLine, recipients: str) -> None:
+    """Neither a dry run nor a refusal writes anything, in the clear or encrypted."""
+    project.write_config(CONFIG + recipients)
+    project.fine("state", "init")
+    project.fine("state", "import", OFFERS)
+    before = set(project.directory.parent.rglob("*"))
+    for words, code in ((("--dry-run",), 0), (("--expect-digest", "sha256:0"), 1)):
+        project.environment.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"hunter2\n")))
+        assert code == project("secret", "set", OFFERS, *words).code
+    assert before == set(project.directory.parent.rglob("*"))
 
 
 def test_a_response_from_elsewhere_is_escaped_in_a_log(applied: CommandLine, capsys: object) -> None:

@@ -12,7 +12,7 @@ from support.records import time_of
 
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.operations.responses import Responses
-from reconciler.operations.secrets import response_of, secret_statement, secrets_by_template, secrets_of
+from reconciler.operations.secrets import response_of, save_secret, secret_statement, secrets_by_template, secrets_of
 from reconciler.record.facts import Answered, SecretSet
 from reconciler.record.statements import ConfirmRemoval
 
@@ -31,6 +31,13 @@ def project() -> MemoryProject:
     return project
 
 
+def keep(project: MemoryProject, address: str, attempts: tuple[str, ...], secret: bytes) -> None:
+    """Record a secret, as `secret set` does."""
+    statement = secret_statement(project, address, attempts, secret)
+    save_secret(project, statement, secret)
+    project.say(statement)
+
+
 @pytest.mark.parametrize("is_sealed", [True, False])
 def test_a_secret_belongs_to_the_attempt_that_is_named(project: MemoryProject, tmp_path: Path, is_sealed: bool) -> None:
     """With recipients it is encrypted in the record; that of one attempt is not shown for another."""
@@ -38,7 +45,7 @@ def test_a_secret_belongs_to_the_attempt_that_is_named(project: MemoryProject, t
     project.__dict__["desired"] = desired_of(recipients=(str(key.to_public()),) if is_sealed else ())
     (tmp_path / "key").write_text(str(key))
     for attempt in (A, B):
-        project.say(secret_statement(project, OFFERS, (attempt,), attempt.encode()))
+        keep(project, OFFERS, (attempt,), attempt.encode())
     kept = {attempt: project.record_at().attempts[attempt].secrets for attempt in (A, B)}
     assert {len(texts) for texts in kept.values()} == {1}
     assert {texts[0].startswith("age:") for texts in kept.values()} == {is_sealed}
@@ -50,7 +57,7 @@ def test_a_secret_belongs_to_the_attempt_that_is_named(project: MemoryProject, t
 def test_the_secret_of_a_removed_subscription_is_not_shown_beside_that_of_its_successor(project: MemoryProject) -> None:
     """What `secret set` takes without `--attempt`, `secret show` shows without it."""
     for attempt in (A, B):
-        project.say(secret_statement(project, OFFERS, (attempt,), attempt.encode()))
+        keep(project, OFFERS, (attempt,), attempt.encode())
     project.say(ConfirmRemoval(OFFERS, (A,)))
     assert B.encode() == response_of(project, OFFERS, (), None).body
     assert A.encode() == response_of(project, OFFERS, (A,), None).body
@@ -67,14 +74,14 @@ def test_the_secret_that_was_set_last_is_shown(project: MemoryProject, is_record
         project.add(Answered(at=time_of(NOW), attempt=A, what=call, outcome=Outcome.CREATED, response=text))
     for secret in (b"one", b"two"):
         project.clock += 1
-        project.say(secret_statement(project, OFFERS, (A,), secret))
+        keep(project, OFFERS, (A,), secret)
         assert secret == response_of(project, OFFERS, (A,), None).body
     assert {b"old", b"one", b"two"} == secrets_of(project, OFFERS, None)
 
 
 def test_secrets_by_the_template_of_what_may_deliver(project: MemoryProject) -> None:
     """What is unknown may deliver too, with no secret that is known."""
-    project.say(secret_statement(project, OFFERS, (B,), b"k3y"))
+    keep(project, OFFERS, (B,), b"k3y")
     known = secrets_by_template(project, None)
     assert known == {URL.format("offers"): {b"k3y"}, URL.format("loans"): set()}
 
@@ -83,5 +90,5 @@ def test_what_can_be_read_counts_beside_what_cannot(project: MemoryProject) -> N
     """A response of another machine, or sealed to a lost key, hides no secret that was set."""
     for text in (f"file:{A}-response-00000000", "age:c2VhbGVk"):
         project.add(SecretSet(at=time_of(NOW), attempt=A, secret=text))
-    project.say(secret_statement(project, OFFERS, (A,), b"k3y"))
+    keep(project, OFFERS, (A,), b"k3y")
     assert {b"k3y"} == secrets_of(project, OFFERS, None)
