@@ -13,7 +13,7 @@ import os
 import re
 from base64 import b64decode, b64encode
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reconciler.disk import private_directory, replace_file, sync_directory
 from reconciler.errors import Message, RecordError, Refused, SettingsError, Step, step
@@ -171,16 +171,21 @@ def _new_name(attempt: str, kind: str) -> str:
 
 def field_of(body: bytes, name: str) -> str:
     """Return a field of a JSON object as text. Raises Refused if the field does not exist."""
+    fields = fields_of(body)
+    if name not in fields:
+        available = step(f"available fields: {', '.join(fields) or 'none'}")
+        raise Refused(Message("no-such-field", "field not found in the response", f"--field {name}", (available,)))
+    value = fields[name]
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def fields_of(body: bytes) -> dict[str, Any]:
+    """Return the fields of a JSON object, or none if the data is no JSON object."""
     try:
         document = json.loads(body)
     except (ValueError, RecursionError):
-        document = None
-    if not isinstance(document, dict) or name not in document:
-        names = ", ".join(document) if isinstance(document, dict) else ""
-        available = step(f"available fields: {names or 'none'}")
-        raise Refused(Message("no-such-field", "field not found in the response", f"--field {name}", (available,)))
-    value = document[name]
-    return value if isinstance(value, str) else json.dumps(value)
+        return {}
+    return document if isinstance(document, dict) else {}
 
 
 def _unseal(text: str, identity: Path | None) -> bytes:

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from reconciler.errors import Message, ReconcilerError, RecordError, Refused, step
-from reconciler.operations.responses import Responses
+from reconciler.operations.responses import Responses, fields_of
 from reconciler.record.statements import SetSecret
 
 if TYPE_CHECKING:
@@ -49,6 +49,10 @@ def secret_statement(project: Project, address: str, attempts: Sequence[str], se
         steps = tuple(step("", "reconciler", "secret", "set", address, "--attempt", attempt.id) for attempt in live)
         what = "several attempts are in force; name one" if live else "no attempt is in force"
         raise Refused(Message("several-attempts" if live else "none-in-force", what, address, steps))
+    if fields_of(secret):
+        show = ("reconciler", "secret", "show", address, "--attempt", live[0].id, "--field", "NAME")
+        steps = (step("give only the field with the secret, as printed by", *show),)
+        raise Refused(Message("secret-is-object", "expected the secret alone, got a JSON object", address, steps))
     return SetSecret(address, _responses(project).text_of_secret(live[0].id, secret), live[0].id)
 
 

@@ -145,6 +145,10 @@ REFUSED: list[Row] = [
         [f"{SET} --attempt {A}", f"{SET} --attempt {B}"],
     ),
     (lambda at: (at.gone(), secret_statement(at.project, OFFERS, (), b"x")), "none-in-force", OFFERS, []),
+    (
+        lambda at: secret_statement(at.project, OFFERS, (A,), b' {"id": "1", "key": "x"}'), "secret-is-object", OFFERS,
+        [f"{SHOWN} --attempt {A} --field NAME"],
+    ),
     (lambda at: secrets_of(at.project, OFFERS, None), "no-secret", OFFERS, [SET]),
     (lambda at: find_attempts(at.project, "offers"), "bad-address", "offers", []),
     (lambda at: find_attempts(at.project, f"{EU}/x"), "not-recorded", f"{EU}/x", [SHOW]),
