@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 class Duplicates(Struct, frozen=True):
     """The routes that several live attempts have, sorted. The attempts of a route begin with the one to keep.
 
+    A code whose removal was requested does not count, as an attempt that awaits removal does not.
+
     `delivered` are the routes that are delivered twice. `recorded` are the routes that are only recorded twice: an
     import and another attempt with the same codes and URL count as one subscription.
     """
@@ -101,7 +103,8 @@ def _shared_routes(attempts: Sequence[Attempt]) -> Iterator[tuple[Duplicate, boo
     by_code: dict[str, list[Attempt]] = {}
     for attempt in ordered:
         for code in attempt.codes:
-            by_code.setdefault(code, []).append(attempt)
+            if code not in attempt.requested_codes:
+                by_code.setdefault(code, []).append(attempt)
     for code, sharing in by_code.items():
         if len(sharing) > 1:
             distinct: list[Attempt] = []

@@ -95,7 +95,8 @@ def verdict_of_plan(plan: Plan, now: float, *, in_flight: Verdict = Verdict.UNRE
 
     UNRESOLVED means that a create of a selected address has an unknown outcome or is overdue; a create that may be in
     flight at `now` counts as `in_flight`. CHANGES means that there are changes, that what is in force differs from what
-    is desired, or that it may differ because a gate of the record is closed. An awaited removal is not a change.
+    is desired, or that it may differ because a gate of the record is closed. An awaited removal, of
+    a subscription or of some of its codes, is not a change.
     """
     blocking = [attempt for change in plan.changes for attempt in change.blocking if attempt.blocks]
     unresolved = blocking + [attempt for attempt in plan.undeclared if attempt.blocks]
@@ -103,8 +104,9 @@ def verdict_of_plan(plan: Plan, now: float, *, in_flight: Verdict = Verdict.UNRE
     if Verdict.UNRESOLVED in verdicts:
         return Verdict.UNRESOLVED
     unmanaged = any(attempt.status is Status.LIVE for attempt in plan.undeclared)
-    beyond = any(target.surplus or target.duplicates or target.foreign for target in plan.targets.values())
-    differs = plan.changes or plan.gates or unmanaged or verdicts or beyond
+    surplus = any(not item.requested for target in plan.targets.values() for item in target.surplus)
+    beyond = any(target.duplicates or target.foreign for target in plan.targets.values())
+    differs = plan.changes or plan.gates or unmanaged or verdicts or surplus or beyond
     return Verdict.CHANGES if differs else Verdict.DONE
 
 

@@ -61,9 +61,13 @@ def test_differs_and_is_unresolved(scene: Scene, act: object, lost: str, first: 
     assert (Verdict.UNRESOLVED, Verdict.UNRESOLVED) == verdicts(scene)
 
 
-def test_awaited(scene: Scene) -> None:
-    """A removal that the operator has been asked for is no change."""
-    scene.request(scene.hold("old", "ONB10001", hooks("old")), by_plan=True)
+@pytest.mark.parametrize("by_plan", [True, False])
+@pytest.mark.parametrize("asked", ["ONB10001", "ONB10001 ONB10002", "ONB10011", "ONB10001 ONB10011"])
+def test_awaited(scene: Scene, asked: str, by_plan: bool) -> None:
+    """A removal that the operator has been asked for is no change, be it of a subscription or of codes of it."""
+    scene.request(scene.hold("old", asked, hooks("old")), by_plan=by_plan)
+    scene.want("offers", "ONB10011 ONB10003", hooks("offers"))
+    scene.request(scene.hold("offers", f"{asked} ONB10003", hooks("offers")), asked)
     assert (Verdict.DONE, Verdict.DONE) == verdicts(scene)
 
 
