@@ -55,7 +55,9 @@ def letter(attempts: Sequence[Attempt], purpose: Purpose, staying: Sequence[Atte
         lines += ["", *_item_lines(attempt, f"{number}. " if several else "", purpose)]
     if staying:
         lines += ["", "Please keep, though the URL is the same:"]
-        lines += [f"- our reference {attempt.id}, {_creation_text(attempt, purpose)}" for attempt in staying]
+        for attempt in staying:
+            known = filter(None, (f"our reference {attempt.id}", _ids(attempt), _creation_text(attempt, purpose)))
+            lines.append(f"- {', '.join(known)}")
     return tuple(lines)
 
 
@@ -76,13 +78,18 @@ def _codes_in_question(attempt: Attempt, purpose: Purpose) -> Collection[str]:
 def _item_lines(attempt: Attempt, number: str, purpose: Purpose) -> list[str]:
     codes = _codes_in_question(attempt, purpose)
     staying = [code for code in attempt.codes if code not in codes] if purpose is Purpose.DELETE else []
-    ids = ", ".join(f"{name} {value}" for name, value in sorted(attempt.fields.items()) if name.lower().endswith("id"))
     rows = [f"URL: {attempt.url}", f"event codes: {', '.join(codes)}"]
     rows += [f"delete only these event codes; keep the other {len(staying)}: {', '.join(staying)}"] if staying else []
-    rows += [f"service: {attempt.base_url}", _creation_text(attempt, purpose), *([f"ids: {ids}"] if ids else [])]
+    rows += [f"service: {attempt.base_url}", _creation_text(attempt, purpose)]
+    rows += [f"ids: {ids}"] if (ids := _ids(attempt)) else []
     rows.append(f"our reference: {attempt.id}")
     indent = " " * len(number)
     return [f"{number if index == 0 else indent}{row}" for index, row in enumerate(rows)]
+
+
+def _ids(attempt: Attempt) -> str:
+    """Return the ids that the service assigned to an attempt, with their names."""
+    return ", ".join(f"{name} {value}" for name, value in sorted(attempt.fields.items()) if name.lower().endswith("id"))
 
 
 def _creation_text(attempt: Attempt, purpose: Purpose) -> str:

@@ -275,12 +275,12 @@ def test_the_operator_is_asked_about_no_call_in_flight(settled: float) -> None:
 
 def test_a_removal_list_says_what_to_run_then() -> None:
     """Only the codes that are to be removed are confirmed, and what stays beside is named."""
-    staying = attempt(id="d" * 32)
+    staying = attempt(id="d" * 32, fields={"subscriptionId": "s1"})
     partial = attempt(codes=("A", "B"), requested_codes=("A",))
     document = removals_document([Removals(STAGING, AT, (AwaitingRemoval(partial, ("A",), AT, (staying,)),))])
     text = terminal.render(document)
     assert f"reconciler removal confirm {OFFERS} --attempt {ID} --code A" in text
-    assert f"our reference {staying.id}" in text
+    assert f"our reference {staying.id}, subscriptionId s1, " in text
     assert document.title == "1 removal awaited."
 
 
