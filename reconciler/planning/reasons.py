@@ -79,6 +79,18 @@ def moving(request: Request, attempt: Attempt) -> Message:
     return Message("moving-codes", f"{what}, if that attempt was created" if attempt.unresolved else what)
 
 
+def unmanaged(request: Request, attempt: Attempt, renaming: Sequence[str]) -> Message:
+    """Return the reason or warning that moving codes stay in force: no plan removes them from an undeclared target.
+
+    `renaming` is as for `elsewhere`.
+    """
+    what = f"{_shared(request, attempt)}: also delivered to {attempt.template} as {attempt.address}"
+    what = f"{what} (attempt {attempt.id}); no removal is planned, since config/ does not declare its target"
+    codes = [code for code in attempt.codes if code in request.codes]
+    steps = (*_renamed(renaming), *_gone(attempt, codes))
+    return Message("in-force-undeclared", what, steps=steps)
+
+
 def exchanged(one: Address, other: Address) -> Message:
     """Return a warning about two replacements that swap their URLs."""
     return Message("urls-exchanged", f"the URLs of {one} and {other} are swapped; is that intended?")
@@ -125,11 +137,8 @@ def elsewhere(request: Request, attempt: Attempt, renaming: Sequence[str]) -> Me
     """
     what = f"{_shared(request, attempt)} to {attempt.template} is already in force as {attempt.address}"
     what = f"{what} (attempt {attempt.id})"
-    if renaming:
-        command = ("reconciler", "state", "mv", *renaming)
-        return Message("in-force-elsewhere", what, steps=(step("if the subscription was renamed, run", *command),))
     codes = [code for code in attempt.codes if code in request.codes]
-    return Message("in-force-elsewhere", what, steps=_gone(attempt, codes))
+    return Message("in-force-elsewhere", what, steps=_renamed(renaming) or _gone(attempt, codes))
 
 
 def rival(codes: Iterable[str], address: Address) -> Message:
@@ -201,6 +210,10 @@ def other_account(target: Target, recorded: Iterable[str], current: str) -> Mess
 
 def _rebind(target: Target, what: str) -> Step:
     return step(f"only if both are the same {what}, run", "reconciler", "state", "rebind", "-t", target.name)
+
+
+def _renamed(renaming: Sequence[str]) -> tuple[Step, ...]:
+    return (step("if the subscription was renamed, run", "reconciler", "state", "mv", *renaming),) if renaming else ()
 
 
 def _gone(attempt: Attempt, codes: Sequence[str], *, is_staying: bool = False) -> tuple[Step, ...]:

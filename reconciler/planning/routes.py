@@ -48,6 +48,15 @@ class Routes:
         )
         return _at_other_addresses(address, holders)
 
+    def unmanaged(self, address: Address, request: Request) -> list[Attempt]:
+        """Return those `moving` attempts whose removal is neither awaited nor planned: their target is not declared."""
+        return [
+            attempt
+            for attempt in self.moving(address, request)
+            if attempt.address.target not in self._desired.targets
+            if not set(request.codes).intersection(attempt.codes) <= set(attempt.requested_codes)
+        ]
+
     def superseded(self, address: Address, request: Request) -> list[Attempt]:
         """Return the superseded attempts of other addresses that may deliver the codes of a request.
 

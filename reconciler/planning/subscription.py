@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.model.desired import Replace, Unknown
+from reconciler.model.desired import Overlap, Replace, Unknown
 from reconciler.model.plan import Action, Block, Change, Request
 from reconciler.model.record import Status
 from reconciler.planning import reasons
@@ -206,8 +206,10 @@ def _deliver(case: Case, request: Request, kept: Sequence[Attempt], old: Sequenc
         return [waits, case.change(Action.REMOVE, reasons.TO_BE_REPLACED, concerns=old)] if old else [waits]
     has_secret = any(attempt.is_at(request.template) for attempt in case.attempts if attempt.in_force)
     warnings = [*([reasons.SECOND_SECRET] if has_secret and not case.retried else [])]
+    unmanaged = case.routes.unmanaged(case.address, request)
+    warnings += (_unmanaged(case, request, attempt) for attempt in unmanaged)
     also = (*moving, *case.routes.superseded(case.address, request))
-    warnings += (reasons.moving(request, attempt) for attempt in also)
+    warnings += (reasons.moving(request, attempt) for attempt in also if attempt not in unmanaged)
     if replaced:
         warnings.insert(0, reasons.BOTH_DELIVER)
     if case.retried:
@@ -227,16 +229,24 @@ def _deliver(case: Case, request: Request, kept: Sequence[Attempt], old: Sequenc
 
 def _blocked_elsewhere(case: Case, request: Request) -> Change | None:
     elsewhere = case.routes.elsewhere(case.address, request)
-    unresolved = [attempt for attempt in elsewhere if attempt.unresolved]
+    lasting = []
+    if case.target.overlap is Overlap.REFUSE and case.target.replace is Replace.OVERLAP:
+        lasting = [each for each in case.routes.unmanaged(case.address, request) if each not in elsewhere]
+    unresolved = [attempt for attempt in (*elsewhere, *lasting) if attempt.unresolved]
     if unresolved:
         return _unresolved(case, unresolved, _doubts(case, unresolved))
     rival = None if elsewhere else case.routes.rival(case.address, request)
-    if not elsewhere and rival is None:
+    if not elsewhere and not lasting and rival is None:
         return None
     why = [reasons.elsewhere(request, attempt, case.routes.renaming(attempt, case.address)) for attempt in elsewhere]
+    why += (_unmanaged(case, request, attempt) for attempt in lasting)
     if rival is not None:
         why.append(reasons.rival((code for code in request.codes if code in rival.codes), rival.address))
-    return case.change(Action.BLOCKED, *why, block=Block.ELSEWHERE, blocking=elsewhere)
+    return case.change(Action.BLOCKED, *why, block=Block.ELSEWHERE, blocking=[*elsewhere, *lasting])
+
+
+def _unmanaged(case: Case, request: Request, attempt: Attempt) -> Message:
+    return reasons.unmanaged(request, attempt, case.routes.renaming(attempt, case.address))
 
 
 def _restore(case: Case, after: Request, here: Sequence[Attempt], restored: Sequence[Attempt]) -> Change:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from support.scene import BY, EUROPE, SERVICE, USA, Scene, actions, address_of, commands, hooks, names, target
+from support.command_line import commands_in
+from support.scene import BY, EUROPE, SERVICE, USA, Scene, actions, address_of, commands, hooks, names, target, warned
 
 from reconciler.errors import Refused, SelectionError
 from reconciler.model.desired import Overlap, Replace
@@ -258,6 +259,35 @@ def test_target_declared_no_more(scene: Scene, other: str | None) -> None:
         scene.declare(target(USA, base_url=other))
     scene.want("offers", "ONB10001", hooks("offers"))
     assert Block.ELSEWHERE is scene.change("europe/*").block
+
+
+@pytest.mark.parametrize("overlap", Overlap)
+def test_code_of_a_target_declared_no_more(scene: Scene, overlap: Overlap) -> None:
+    """No plan removes it: a refused overlap blocks its code at another URL until a removal is awaited or it moves."""
+    was, now = f"{USA}/offers", f"{EUROPE}/offers"
+    held = scene.hold(was, "ONB10001 ONB10002", hooks("usa"))
+    scene.declare(target(overlap=overlap))
+    scene.want("offers", "ONB10001 ONB10003", hooks("offers"))
+    change = scene.change()
+    refused = overlap is Overlap.REFUSE
+    assert (refused, not refused) == (change.block is Block.ELSEWHERE, change.action is Action.CREATE)
+    assert ["in-force-undeclared"] == (names(change) if refused else warned(change))
+    steps = [f"state mv {was} {now}", f"removal request {was} --attempt {held} --code ONB10001"]
+    assert [f"reconciler {step}" for step in steps] == commands_in((*change.reasons, *change.warnings))
+    scene.move(was, now)
+    assert Action.REPLACE is scene.change().action
+    scene.move(now, was)
+    scene.request(held, "ONB10001")
+    assert (Action.CREATE, ["moving-codes"]) == (scene.change().action, warned(scene.change()))
+
+
+@pytest.mark.parametrize(("overlap", "block"), [(Overlap.REFUSE, Block.UNRESOLVED), (Overlap.ALLOW, None)])
+def test_unknown_code_of_a_target_declared_no_more(scene: Scene, overlap: Overlap, block: Block | None) -> None:
+    """It may be in force too, and no plan removes it."""
+    scene.lose(f"{USA}/offers", "ONB10001", hooks("usa"))
+    scene.declare(target(overlap=overlap))
+    scene.want("offers", "ONB10001", hooks("offers"))
+    assert block is scene.change().block
 
 
 def test_other_service_has_other_routes(scene: Scene) -> None:
