@@ -48,14 +48,10 @@ class Routes:
         )
         return _at_other_addresses(address, holders)
 
-    def unmanaged(self, address: Address, request: Request) -> list[Attempt]:
-        """Return those `moving` attempts whose removal is neither awaited nor planned: their target is not declared."""
-        return [
-            attempt
-            for attempt in self.moving(address, request)
-            if attempt.address.target not in self._desired.targets
-            if not set(request.codes).intersection(attempt.codes) <= set(attempt.requested_codes)
-        ]
+    def is_unmanaged(self, attempt: Attempt, request: Request) -> bool:
+        """True if nothing ends the overlap of an attempt with a request: no removal is awaited, or can be planned."""
+        requested = set(request.codes).intersection(attempt.codes) <= set(attempt.requested_codes)
+        return attempt.address.target not in self._desired.targets and not requested
 
     def superseded(self, address: Address, request: Request) -> list[Attempt]:
         """Return the superseded attempts of other addresses that may deliver the codes of a request.

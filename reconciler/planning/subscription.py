@@ -189,7 +189,9 @@ def _restorable(case: Case, after: Request, here: Sequence[Attempt]) -> list[Att
 
 def _deliver(case: Case, request: Request, kept: Sequence[Attempt], old: Sequence[Attempt]) -> list[Change]:
     """Return the change that sends a request, or is blocked, and the changes of attempts at old URLs."""
-    blocked = _blocked_elsewhere(case, request)
+    moving = case.routes.moving(case.address, request)
+    unmanaged = [attempt for attempt in moving if case.routes.is_unmanaged(attempt, request)]
+    blocked = _blocked_elsewhere(case, request, unmanaged)
     if blocked is not None:
         return [blocked]
     replaced = [
@@ -200,13 +202,11 @@ def _deliver(case: Case, request: Request, kept: Sequence[Attempt], old: Sequenc
         and not attempt.is_at(request.template)
         and (not kept or not set(attempt.codes).isdisjoint(request.codes))
     ]
-    moving = case.routes.moving(case.address, request)
     if case.target.replace is Replace.WAIT and (replaced or moving):
         waits = case.change(Action.BLOCKED, block=Block.WAITS, blocking=[*replaced, *moving])
         return [waits, case.change(Action.REMOVE, reasons.TO_BE_REPLACED, concerns=old)] if old else [waits]
     has_secret = any(attempt.is_at(request.template) for attempt in case.attempts if attempt.in_force)
     warnings = [*([reasons.SECOND_SECRET] if has_secret and not case.retried else [])]
-    unmanaged = case.routes.unmanaged(case.address, request)
     warnings += (_unmanaged(case, request, attempt) for attempt in unmanaged)
     also = (*moving, *case.routes.superseded(case.address, request))
     warnings += (reasons.moving(request, attempt) for attempt in also if attempt not in unmanaged)
@@ -227,11 +227,10 @@ def _deliver(case: Case, request: Request, kept: Sequence[Attempt], old: Sequenc
     return [added, case.change(Action.REMOVE, reasons.already_delivered(case.after or request, old), concerns=old)]
 
 
-def _blocked_elsewhere(case: Case, request: Request) -> Change | None:
+def _blocked_elsewhere(case: Case, request: Request, unmanaged: Sequence[Attempt]) -> Change | None:
     elsewhere = case.routes.elsewhere(case.address, request)
-    lasting = []
-    if case.target.overlap is Overlap.REFUSE and case.target.replace is Replace.OVERLAP:
-        lasting = [each for each in case.routes.unmanaged(case.address, request) if each not in elsewhere]
+    refuses = case.target.overlap is Overlap.REFUSE and case.target.replace is Replace.OVERLAP
+    lasting = [attempt for attempt in unmanaged if refuses and attempt not in elsewhere]
     unresolved = [attempt for attempt in (*elsewhere, *lasting) if attempt.unresolved]
     if unresolved:
         return _unresolved(case, unresolved, _doubts(case, unresolved))
