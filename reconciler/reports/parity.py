@@ -11,35 +11,49 @@ from reconciler.reports.document import alerts
 from reconciler.reports.words import counted, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
+    from reconciler.model.address import Address
     from reconciler.model.status import Difference, Pairs, Parity, Side
     from reconciler.reports.differences import FieldValues
 
 
 def parity_document(pairs: Pairs) -> doc.Document:
     """Return the document of a comparison. It shows how the second target of each pair differs from the first."""
+    unused = tuple((exception.address, f"declared at {exception.place}") for exception in pairs.unused)
     unpaired = [
         doc.Paragraph(f"{left.target} has no counterpart: {left.counterpart} is not declared.", doc.Tone.WARNING)
         for left in pairs.unpaired
     ]
     waiting = sorted({address for parity in pairs.compared for address in parity.unapplied})
     leaving = sorted({address for parity in pairs.compared for address in parity.leaving})
-    steps = []
-    if waiting:
-        steps.append(doc.Todo(f"To see the pending changes of {listed(waiting, 5)}, run", (("reconciler", "plan"),)))
-    if leaving:
-        commands = (("reconciler", "removal", "list"),)
-        steps.append(doc.Todo(f"To see the awaited removals of {listed(leaving, 5)}, run", commands))
+    steps = [
+        doc.Todo(f"To see the {what} of {listed(addresses, 5)}, run", (("reconciler", *words, *_options(addresses)),))
+        for what, addresses, words in (
+            ("pending changes", waiting, ["plan"]),
+            ("awaited removals", leaving, ["removal", "list"]),
+        )
+        if addresses
+    ]
+    ignored = (
+        f"Not compared, by parity.ignore: {parity.b}/{difference.name} ({exception.reason})"
+        for parity in pairs.compared
+        for difference, exception in parity.ignored
+    )
     return doc.Document(
         "parity",
         _verdict(pairs),
         doc.Tone.ADDED if pairs.in_line else doc.Tone.WARNING,
         alerts=(*unpaired, *alerts(pairs.gates, "Blocked"), *alerts(pairs.foreign, "Warning")),
         body=tuple(block for parity in pairs.compared for block in _blocks(parity, alone=len(pairs.compared) == 1)),
+        summary=tuple(map(doc.Paragraph, dict.fromkeys(ignored))),
         next=doc.Commands(tuple(steps)) if steps else None,
-        details=tuple(_exception_details(pairs)),
+        details=(doc.Details("Declared exceptions that are not needed", (doc.Facts(unused),)),) if unused else (),
     )
+
+
+def _options(addresses: Iterable[Address]) -> Iterator[str]:
+    return (word for address in addresses for word in ("-t", address))
 
 
 def _verdict(pairs: Pairs) -> str:
@@ -98,16 +112,3 @@ def _field_values(side: Side | None) -> FieldValues:
     if side is None:
         return {}
     return {"eventCodes": set(side.codes), **({"webhookUrl": side.written} if side.written else {})}
-
-
-def _exception_details(pairs: Pairs) -> Iterator[doc.Details]:
-    ignored = [
-        (f"{parity.b}/{difference.name}", exception.reason)
-        for parity in pairs.compared
-        for difference, exception in parity.ignored
-    ]
-    if ignored:
-        yield doc.Details("Declared exceptions", (doc.Facts(tuple(ignored)),))
-    if pairs.unused:
-        unused = tuple((exception.address, f"declared at {exception.place}") for exception in pairs.unused)
-        yield doc.Details("Declared exceptions that are not needed", (doc.Facts(unused),))

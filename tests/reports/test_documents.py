@@ -322,6 +322,7 @@ def test_parity_says_once_what_differs_as_desired_and_in_force() -> None:
     assert shown.fields == (Field("eventCodes", after="B"), Field("webhookUrl", "u1", "u2"))
     assert document.title == "europe/staging and europe/production differ in 1 subscription."
     assert document.next is not None
+    assert [todo.commands for todo in document.next.todos] == [(("reconciler", "plan", "-t", OFFERS),)]
 
 
 @pytest.mark.parametrize(
@@ -338,16 +339,15 @@ def test_parity_says_in_which_target_something_is_missing(difference: Difference
 
 
 def test_parity_counts_pairs_and_names_what_has_no_counterpart() -> None:
-    """Declared exceptions are folded, with those that nothing needs."""
+    """Declared exceptions that were applied are said once, whatever is folded; those that nothing needs are folded."""
     exception = ParityException("europe/*/offers", "on purpose", Place("config/a.yaml", 1, 1))
-    parity = Parity(STAGING, PRODUCTION, (), ((Difference("offers", View.DESIRED, None, None), exception),))
+    ignored = tuple((Difference("offers", view, None, None), exception) for view in (View.DESIRED, View.IN_FORCE))
+    parity = Parity(STAGING, PRODUCTION, (), ignored)
     pairs = Pairs((parity, parity), (Unpaired(STAGING, PRODUCTION, matters=True),), (exception,))
     document = parity_document(pairs)
     assert document.title == "2 of 2 pairs match and 1 target without a counterpart."
-    assert [details.title for details in document.details] == [
-        "Declared exceptions",
-        "Declared exceptions that are not needed",
-    ]
+    assert terminal.render(document).count("europe/production/offers (on purpose)") == 1
+    assert [details.title for details in document.details] == ["Declared exceptions that are not needed"]
 
 
 @pytest.mark.parametrize(
