@@ -95,6 +95,9 @@ def resolve(statement: Resolve, context: StatementContext, record: Record) -> Dr
             facts.append(fact.Absent(at=context.at, attempt=attempt.id, note=statement.note))
     said = {each.attempt for each in facts if isinstance(each, Exists)}
     notices = [_without_secret(each) for each in attempts if each.id in said and not (each.responses or each.secrets)]
+    if not statement.created and facts:
+        what = "if it exists after all, the next apply creates it a second time"
+        notices = [Message("created-again", what, attempt.address) for attempt in attempts if attempt.unresolved]
     if statement.created and not facts:
         notices = [_recorded_as_removed(each) for each in attempts if each.removed and each.status is Status.GONE]
     return Draft(tuple(facts), tuple(notices), weakens=bool(facts) and not statement.created)
@@ -193,7 +196,7 @@ def removal(statement: Removal, context: StatementContext, record: Record) -> Dr
         case CancelRemoval():
             return _cancel(statement, attempts, context)
         case ConfirmRemoval():
-            return _confirm(statement, attempts, context)
+            return _confirm(statement, there, context)
         case _:
             assert_never(statement)
 
@@ -227,10 +230,11 @@ def _cancel(statement: CancelRemoval, attempts: list[Attempt], context: Statemen
 def _confirm(statement: ConfirmRemoval, attempts: list[Attempt], context: StatementContext) -> Draft:
     """Return the facts that confirm removals.
 
-    A live attempt must be named, so that the same command pasted again cannot end another attempt.
+    A live attempt must be named, so that the same command pasted again cannot end another attempt. If there is nothing
+    to confirm, and no removal is confirmed already, that is refused.
     """
     facts, weakens, live = [], False, []
-    for attempt in attempts:
+    for attempt in filter(lambda attempt: attempt.in_force, attempts):
         codes = attempt.requested_codes
         if statement.codes:
             codes = tuple(code for code in attempt.codes if code in statement.codes)
@@ -244,8 +248,10 @@ def _confirm(statement: ConfirmRemoval, attempts: list[Attempt], context: Statem
             continue
         weakens = weakens or not asked
         facts.append(fact.RemovalConfirmed(at=context.at, attempt=attempt.id, codes=codes))
-    notices = () if facts else (_not_requested(attempt, statement.codes) for attempt in live)
-    return Draft(tuple(facts), tuple(notices), weakens)
+    notices = () if facts else tuple(_not_requested(attempt, statement.codes) for attempt in live)
+    if notices and not any(attempt.confirmations for attempt in attempts):
+        raise Refused(*notices)
+    return Draft(tuple(facts), notices, weakens)
 
 
 def _not_requested(attempt: Attempt, named: Sequence[str]) -> Message:

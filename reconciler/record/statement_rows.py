@@ -74,7 +74,7 @@ def _begin(statement: statements.Begin, context: StatementContext) -> Draft:
     facts: list[AnyFact] = [Begun(at=context.at, record=context.new_id()), opened]
     if statement.complete:
         facts.append(Completed(at=context.at, losses=(opened.loss,)))
-        return Draft(tuple(facts), (_said_by_complete(place),), weakens=True)
+        return Draft(tuple(facts), (_said_by_complete(place, "no subscription exists yet"),), weakens=True)
     return Draft(tuple(facts), (_until_complete(context, opened),))
 
 
@@ -124,12 +124,13 @@ def _complete(statement: statements.Complete, context: StatementContext, record:
     if refusals:
         raise Refused(*refusals)
     fact = Completed(at=context.at, losses=tuple(sorted(loss.id for loss in losses)))
-    return Draft((fact,), (_said_by_complete(context.standing.place), *_not_recorded(context, record)), weakens=True)
+    said = _said_by_complete(context.standing.place, "the record has exactly what exists")
+    return Draft((fact,), (said, *_not_recorded(context, record)), weakens=True)
 
 
-def _said_by_complete(place: str) -> Message:
-    what = "you declare that the record has exactly what exists at the services, and that no other record of"
-    return Message("said-by-complete", f"{what} them is in use", place)
+def _said_by_complete(place: str, what: str) -> Message:
+    what = f"you declare that {what} at the services, and that no other record of them is in use"
+    return Message("said-by-complete", what, place)
 
 
 def _not_ended_by_complete(loss: Loss, context: StatementContext, record: Record) -> Message | None:
@@ -281,7 +282,9 @@ def propose(statement: Statement, context: StatementContext, ids: Sequence[str] 
 
     made = draft(statement, replace(context, new_id=draw))
     facts = tuple(fact if fact.origin else replace(fact, by=context.by) for fact in made.facts)
-    shown = [Message("appends", describe(fact), _subject(fact, context)) for fact in facts]
+    # The loss that a complete record opens and ends would only confuse.
+    telling = facts[:1] if isinstance(statement, statements.Begin) and statement.complete else facts
+    shown = [Message("appends", describe(fact), _subject(fact, context)) for fact in telling]
     if not (facts or made.notices):
         shown.append(Message("nothing-to-do", "nothing to do: already recorded", context.standing.place))
     record = context.record.id if context.record else ""

@@ -139,6 +139,7 @@ class TestResolve:
         """What was not created is sent again."""
         project = project_with(*unknown("a", OFFERS))
         assert prepare(project, Resolve(OFFERS, created=False)).weakens
+        assert "created-again" in names(project, Resolve(OFFERS, created=False))
         assert not prepare(project, Resolve(OFFERS, created=True)).weakens
 
     def test_pasted_again_settles_nothing_else(self) -> None:
@@ -642,6 +643,7 @@ class TestBegin:
         """With --complete creates are open, and somebody must have said so."""
         project = MemoryProject()
         assert prepare(project, Begin(complete=True)).weakens
+        assert names(project, Begin(complete=True)) == ["appends", "said-by-complete"]
         project.say(Begin(complete=True))
         assert project.plan_opens()
 
@@ -749,6 +751,7 @@ class TestRemoval:
         project = project_with(*unknown("a", OFFERS), *created("b", LOANS))
         assert refusal(project, verb(OFFERS)) == ["outcome-unknown"]
         assert refusal(project, verb("europe/*", attempts=("a",))) == ["outcome-unknown"]
+        project.say(RequestRemoval(LOANS))
         assert prepare(project, verb("europe/*")).shown
 
     def test_a_persons_request_outlasts_a_plans(self) -> None:
@@ -761,7 +764,8 @@ class TestRemoval:
     def test_live_one_must_be_named(self) -> None:
         """`confirm` of a live one names it and weakens a gate; pasted again, it does not end what took its place."""
         project = project_with(*created("a", OFFERS))
-        assert names(project, ConfirmRemoval(OFFERS)) == ["removal-not-requested"]
+        assert refusal(project, ConfirmRemoval(OFFERS)) == ["removal-not-requested"]
+        assert refusal(project, ConfirmRemoval(f"{EU}/*")) == ["removal-not-requested"]
         assert prepare(project, ConfirmRemoval(OFFERS, ("a",))).weakens
         project.say(ConfirmRemoval(OFFERS, ("a",)))
         project.add(*created("b", OFFERS))
@@ -773,12 +777,12 @@ class TestRemoval:
         """Of a live one, those that were given, or those of a cancelled request: pasted, it must not end the rest."""
         project = project_with(*created("a", OFFERS, "ONB10001", "ONB10002"))
         confirm = f"reconciler removal confirm {OFFERS} --attempt a"
-        assert steps_shown(project, ConfirmRemoval(OFFERS)) == [confirm]
+        assert steps(project, ConfirmRemoval(OFFERS)) == [confirm]
         one = ("ONB10002",)
-        assert steps_shown(project, ConfirmRemoval(OFFERS, codes=one)) == [f"{confirm} --code ONB10002"]
+        assert steps(project, ConfirmRemoval(OFFERS, codes=one)) == [f"{confirm} --code ONB10002"]
         project.say(RequestRemoval(OFFERS, codes=one))
         project.say(CancelRemoval(OFFERS, codes=one))
-        assert steps_shown(project, ConfirmRemoval(OFFERS)) == [f"{confirm} --code ONB10002"]
+        assert steps(project, ConfirmRemoval(OFFERS)) == [f"{confirm} --code ONB10002"]
 
     def test_confirmed_codes_are_not_taken_for_the_rest(self) -> None:
         """Pasted again after surplus codes were confirmed, it does not end the rest."""
