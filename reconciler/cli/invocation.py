@@ -21,10 +21,12 @@ class Invocation:
     """One run of the command line. `flags` holds the given global flags by parameter name.
 
     It outlives click's context, so that errors can use the flags.
+    `serves` is true once a command runs until it is interrupted.
     """
 
     def __init__(self) -> None:
         self.flags: dict[str, Any] = {}
+        self.serves = False
 
     @cached_property
     def terminal(self) -> Terminal:

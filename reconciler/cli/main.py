@@ -176,7 +176,10 @@ def _explain(problem: BaseException, invocation: Invocation) -> int:
     terminal = invocation.terminal
     match problem:
         case Interrupted():
-            terminal.complain(Message("interrupted", "interrupted"))
+            if invocation.serves:
+                terminal.note("stopped")
+            else:
+                terminal.complain(Message("interrupted", "interrupted"))
             return problem.exit_code
         case ReconcilerError():
             from reconciler.cli.terminal import annotation, in_actions  # noqa: PLC0415 - only for an error

@@ -65,6 +65,7 @@ def listen(
         behaviour, check = _with_signature_check(invocation, behaviour, identity)
     directory = invocation.project.data_directory
     with Listening(port, record, directory, behaviour, check) as listening:
+        invocation.serves = True
         invocation.terminal.note(f"Listening at {listening.url}. Notifications are saved to {listening.file}.")
         try:
             for delivery in listening.deliveries():

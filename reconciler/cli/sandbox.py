@@ -70,6 +70,7 @@ def serve(
     targets = tuple(map(str, desired.targets)) or DOCUMENTED_TARGETS
     with sandbox_served(port, targets, data, env_file, retry_interval, faults, seed) as sandbox:
         invocation.terminal.print("\n".join(f"{name}={value}" for name, value in sandbox.variables()))
+        invocation.serves = True
         invocation.terminal.note(f"Serving at {sandbox.url}. Press Ctrl-C to stop, or run: kill {os.getpid()}")
         while True:
             time.sleep(3600)

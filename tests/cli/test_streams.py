@@ -151,7 +151,7 @@ def test_ctrl_c_ends_a_command_that_waits(project: CommandLine) -> None:
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=20)
     assert process.returncode == 130
-    assert err == "Error: interrupted\n"
+    assert err == "Note: stopped\n"
 
 
 @pytest.mark.parametrize("words", [("plan",), ("plan", "--format", "json"), ("status", "--format", "markdown")])
