@@ -64,7 +64,7 @@ def apply(
     planned = make_plan(project, patterns or (saved.selection if saved else ()), allow_empty=allow_empty)
     if has_work(planned.plan):  # an apply that is run again sends nothing, so there is nothing to approve
         for digest in (*filter(None, [expect_digest]), *([saved.digest] if saved else [])):
-            refuse_changed(planned.plan, digest, saved)
+            refuse_changed(planned.plan, digest, saved, plan_file)
     operation.refuse_too_many(planned.plan, max_creates)
     if pinned:
         operation.refuse_unpinned(project, planned.plan, plaintext=allow_plaintext_responses)

@@ -93,7 +93,7 @@ def _check_settings(project: Project, targets: Iterable[Target]) -> list[Finding
             value = project.sources.get(name)
             if not value:
                 step = Step("set it in the environment, in .env, or as a file in RECONCILER_SECRETS_DIR")
-                findings.append(_finding(Health.FAILED, "setting", "not set", name, step))
+                findings.append(_finding(Health.FAILED, "setting", "credential not set", name, step))
             elif value != value.strip("\"' \n"):
                 step = Step("remove the quotes or spaces around the value: they are part of it")
                 findings.append(_finding(Health.WARNING, "setting", "set, with quotes or spaces", name, step))
@@ -169,7 +169,7 @@ def _check_responses(project: Project) -> Iterator[Finding]:
         yield _finding(Health.OK, "responses", what, "recipients")
     elif project.in_ci or project.journal.store.path is None:
         step = Step("add recipients to config/", ("reconciler", "init", "--age-key"))
-        yield _finding(Health.FAILED, "responses", "no recipients: apply refuses to create here", "recipients", step)
+        yield _finding(Health.FAILED, "responses", "none: apply refuses to create here", "recipients", step)
     else:
         yield _finding(Health.OK, "responses", f"kept in {project.data_directory}", "recipients")
 

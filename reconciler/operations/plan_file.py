@@ -75,11 +75,11 @@ def refuse_overwriting(file: Path) -> None:
         raise Refused(Message("plan-would-overwrite", what, f"--out {file}", (Step("use another file"),))) from None
 
 
-def refuse_changed(plan: Plan, digest: str, saved: SavedPlan | None = None) -> None:
-    """Raise Refused, with the differences, unless the plan has the reviewed digest."""
+def refuse_changed(plan: Plan, digest: str, saved: SavedPlan | None = None, file: Path | None = None) -> None:
+    """Raise Refused, with the differences, unless the plan has the digest reviewed, such as that of a `file`."""
     if plan.digest == digest:
         return
-    review = Step("review the new plan", ("reconciler", "plan", *plan.options))
+    review = Step("review the new plan", ("reconciler", "plan", *plan.options, *(("--out", str(file)) if file else ())))
     detail = () if saved is None else _differences(plan, saved)
     what = "the plan has changed since it was reviewed; nothing was sent"
     raise Refused(Message("plan-changed", what, digest[:_DIGEST_SHOWN], (*detail, review)))

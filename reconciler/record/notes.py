@@ -13,7 +13,7 @@ from msgspec import MsgspecError
 from msgspec.json import decode, encode
 
 from reconciler.disk import locked_file, private_directory, replace_file
-from reconciler.errors import Message, SettingsError, StoreUnavailable
+from reconciler.errors import Message, SettingsError, Step, StoreUnavailable
 from reconciler.record.gates import Note
 
 if TYPE_CHECKING:
@@ -39,13 +39,13 @@ class Notes:
             except FileNotFoundError:
                 break
             except OSError as problem:
-                raise SettingsError(_unreadable(str(self._directory), problem.strerror or "unreadable")) from None
+                raise SettingsError(_unreadable(str(self._directory), problem)) from None
             try:
                 return [self._read(file) for file in files if file.suffix == ".json"]
             except OSError as problem:
                 # Another process deletes a note only after it has written a newer one, which the next list contains.
                 if not (tries_left and isinstance(problem, FileNotFoundError)):
-                    raise SettingsError(_unreadable(str(problem.filename), problem.strerror or "unreadable")) from None
+                    raise SettingsError(_unreadable(str(problem.filename), problem)) from None
         return []
 
     def write(self, note: Note, replaces: Callable[[Note], bool] = lambda _: True) -> None:
@@ -84,8 +84,11 @@ class Notes:
         try:
             return decode(file.read_bytes(), type=Note)
         except MsgspecError as problem:
-            raise SettingsError(_unreadable(str(file), str(problem))) from None
+            raise SettingsError(_unreadable(str(file), problem)) from None
 
 
-def _unreadable(where: str, problem: str) -> Message:
-    return Message("note-unreadable", f"cannot read the remembered head of a record: {problem}", where)
+def _unreadable(where: str, problem: OSError | MsgspecError) -> Message:
+    text, steps = str(problem), tuple[Step, ...]()
+    if isinstance(problem, OSError):
+        text, steps = problem.strerror or "unreadable", (Step("set XDG_DATA_HOME to a writable directory"),)
+    return Message("note-unreadable", f"cannot read the remembered head of a record: {text}", where, steps)

@@ -9,7 +9,7 @@ from reconciler.model.plan import Health
 from reconciler.reports.document import Details, Document, Table, Tone, alerts
 from reconciler.reports.words import counted, listed
 
-_WORDS = {Health.OK: "passed", Health.WARNING: "with a warning"}
+_WORDS = {Health.OK: "passed", Health.WARNING: "with a warning", Health.SKIPPED: "skipped (-v lists them)"}
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ def doctor_document(findings: Sequence[Finding]) -> Document:
     )
     return Document(
         "doctor",
-        f"Checked: {listed(words)}." if words else "Nothing to check.",
+        f"Checks: {listed(words)}." if words else "Nothing to check.",
         Tone.ERROR if failed else Tone.WARNING if warnings else Tone.ADDED,
         body=(*failed, *warnings),
         details=(Details("Passed or skipped", (Table(("", "check", "where", "what"), fine),)),) if fine else (),

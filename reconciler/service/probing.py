@@ -74,7 +74,8 @@ def examine_server(url: str, *, of_service: bool, timeout: float) -> Iterator[Fi
     with Prober(timeout) as prober:
         probe = prober.probe(f"{origin}/")
     if probe.problem is not None:
-        advice = step("check the address, the network, the proxy, and the certificates in SSL_CERT_FILE")
+        field = "base_url or auth_url" if of_service else "webhookUrl"
+        advice = step(f"check this {field}, the network, the proxy, and the certificates in SSL_CERT_FILE")
         yield Finding("server", Health.FAILED, Message("server-unreachable", probe.problem, origin, (advice,)))
         return
     yield Finding("server", Health.OK, Message("server-reachable", f"answered HEAD with {probe.status}", origin))

@@ -70,7 +70,7 @@ class Refusals:
 def differ(at: Refusals) -> None:
     """Apply a plan of two patterns that is another than the reviewed one."""
     planned = plan(change(), selection=("europe/*", "usa/*"))
-    refuse_changed(planned, "sha256:0123456789abcdef")
+    refuse_changed(planned, "sha256:0123456789abcdef", file=at.path("p"))
 
 
 def pinned(at: Refusals) -> None:
@@ -110,7 +110,7 @@ REFUSED: list[Row] = [
         "--max-creates", [f"{PLAN} -t 'europe/*'"],
     ),
     (pinned, "not-pinned", "--pinned", [""]),
-    (differ, "plan-changed", "sha256:0123456789ab", [f"{PLAN} -t 'europe/*' -t 'usa/*'"]),
+    (differ, "plan-changed", "sha256:0123456789ab", [f"{PLAN} -t 'europe/*' -t 'usa/*' --out {{}}/p"]),
     (lambda at: refuse_overwriting(at.file("p", b"{}")), "plan-would-overwrite", "--out {}/p", [""]),
     (lambda at: load_plan(at.path("p")), "plan-file-unreadable", "{}/p", [f"{PLAN} --out plan.json"]),
     (lambda at: load_plan(at.file("p", b"\xff")), "plan-file-invalid", "{}/p", [f"{PLAN} --out plan.json"]),

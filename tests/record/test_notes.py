@@ -97,9 +97,10 @@ def test_a_note_that_cannot_be_read_is_never_ignored(tmp_path: Path) -> None:
     (tmp_path / "gone").mkdir()
     (tmp_path / "gone" / "x.json").symlink_to(tmp_path / "nothing")
     for name in ("file", "gone"):
-        with pytest.raises(SettingsError):
+        with pytest.raises(SettingsError) as denied:
             Notes(tmp_path / name).read_all()
-    assert damaged.value.messages[0].name == "note-unreadable"
+        assert "XDG_DATA_HOME" in denied.value.messages[0].steps[0].text
+    assert ("note-unreadable", ()) == (damaged.value.messages[0].name, damaged.value.messages[0].steps)
 
 
 def test_a_note_that_is_replaced_while_they_are_read_is_not_missed(tmp_path: Path) -> None:

@@ -148,10 +148,13 @@ def test_an_apply_that_did_nothing_says_so(outcome: Done) -> None:
     )
 
 
-def test_a_conflict_names_the_import() -> None:
-    """409 may mean that the subscription exists."""
-    document = apply_document(Applied((result(Done.REJECTED, status=409, detail="conflict"),), Verdict.FAILED))
-    assert f"reconciler state import {OFFERS}" in terminal.render(document)
+@pytest.mark.parametrize(
+    ("status", "step"), [(409, f"reconciler state import {OFFERS}"), (429, "the next apply tries again")]
+)
+def test_a_rejection_names_the_next_step(status: int, step: str) -> None:
+    """409 may mean that the subscription exists; 429 means that nothing is wrong with it."""
+    document = apply_document(Applied((result(Done.REJECTED, status=status, detail="rejected"),), Verdict.FAILED))
+    assert step in terminal.render(document)
 
 
 def test_an_apply_without_changes_says_no_less_than_a_plan() -> None:
@@ -369,7 +372,7 @@ def test_failures_of_one_cause_are_one_finding() -> None:
     failed = [Finding("server", Health.FAILED, Message("x", "unreachable", host)) for host in ("a", "b")]
     document = doctor_document([*failed, Finding("clock", Health.OK, Message("y", "right"))])
     assert [block.where for block in document.body if isinstance(block, Alert)] == [("a", "b")]
-    assert document.title == "Checked: 2 failed for 1 reason and 1 passed."
+    assert document.title == "Checks: 2 failed for 1 reason and 1 passed."
     assert "right" not in terminal.render(document)
     assert "right" in terminal.render(document, terminal.Layout(verbose=True))
 
@@ -382,6 +385,7 @@ def test_doctor_tells_all_that_is_not_fine(healths: tuple[Health, ...]) -> None:
     shown = [("at-failed",)] * (Health.FAILED in healths) + [("at-warning",)] * (Health.WARNING in healths)
     assert shown == [block.where for block in document.body if isinstance(block, Alert)]
     assert document.title.count("1 ") == len(healths)
+    assert ("-v" in document.title) is (Health.SKIPPED in healths)
     text = terminal.render(document, terminal.Layout(verbose=True))
     assert [True] * len(healths) == [f"at-{health}" in text for health in healths]
     worst = min(healths, key=[Health.FAILED, Health.WARNING, Health.OK, Health.SKIPPED].index, default=Health.OK)

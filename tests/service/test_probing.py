@@ -87,6 +87,13 @@ def test_no_server(url: str) -> None:
     assert found(url, of_service=False) == [("server-unreachable", Health.FAILED)]
 
 
+@pytest.mark.parametrize(("of_service", "field"), [(True, "base_url or auth_url"), (False, "webhookUrl")])
+def test_no_server_names_the_field(of_service: bool, field: str) -> None:
+    """The step says what in `config/` has the address."""
+    (finding,) = examine_server("http://127.0.0.1:1", of_service=of_service, timeout=1.0)
+    assert field in finding.message.steps[0].text
+
+
 def test_tls(serve: Serve, tls: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch) -> None:
     """A certificate is accepted if its authority is trusted."""
     server = serve(say(OK), tls)
