@@ -88,12 +88,12 @@ def completed(
 def verdict_of(results: Sequence[Result], left: Plan, attempts: Sequence[Attempt]) -> Verdict:
     """Return the verdict, given the results, the plan that is `left`, and the unresolved `attempts`.
 
-    If a gate is closed, even an empty plan is a failure, because nobody knows what exists.
+    If a gate is closed, whatever was done is a failure, because nobody knows what exists.
     """
     unresolved_left = any(change.block is Block.UNRESOLVED for change in left.changes)
     if attempts or unresolved_left or any(result.outcome is Done.UNKNOWN or not result.recorded for result in results):
         return Verdict.UNRESOLVED
-    if left.gates and not results:
+    if left.gates:
         return Verdict.FAILED
     unfinished = {change.address for change in left.changes}
     patient = left.patient

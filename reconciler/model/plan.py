@@ -131,14 +131,12 @@ class Plan(Struct, frozen=True):
     """The plan of all selected targets, by target name.
 
     - `gates` are messages that say why a closed gate blocks all creates, and how to open it.
-    - `takes_statements` is true if the first gate is open, so that statements about attempts are accepted.
     - `record`, `head` and `entries` describe the record that the plan was made from; `losses_open` are the ids of its
       open losses, and `heads_missing` the remembered heads that it lacks.
     - `recipients` are the keys that responses are encrypted to.
     - `undeclared` are the attempts in force or unresolved at selected addresses of targets that `config/` does not
       declare.
     - `superseded` are the attempts at selected addresses that may exist in addition to their retries.
-    - `unrecovered` are messages that name recovery files of this machine with facts that the record lacks.
     """
 
     selection: tuple[str, ...]
@@ -149,13 +147,11 @@ class Plan(Struct, frozen=True):
     head: str
     entries: int
     gates: tuple[Message, ...] = ()
-    takes_statements: bool = True
     losses_open: tuple[str, ...] = ()
     heads_missing: tuple[str, ...] = ()
     recipients: tuple[str, ...] = ()
     undeclared: tuple[Attempt, ...] = ()
     superseded: tuple[Attempt, ...] = ()
-    unrecovered: tuple[Message, ...] = ()
 
     @property
     def options(self) -> tuple[str, ...]:

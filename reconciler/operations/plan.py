@@ -44,7 +44,7 @@ def plan_from(reading: Reading, project: Project, selection: Selection, *, allow
         selection,
         now=project.now(),
         accounts=project.accounts(),
-        unrecovered=recovery_messages(project, reading) if project.recovery_files else None,
+        unrecovered=recovery_messages(project, reading).values() if project.recovery_files else (),
         allow_empty=allow_empty,
     )
 

@@ -47,7 +47,7 @@ def blocked(
     removal is blocked too, because the removal without the create would leave a gap.
     """
     creates = change.request is not None or change.block is Block.WAITS
-    if standing.obstacles and (creates or (change.block is None and not standing.first_gate_open)):
+    if gates and (creates or (change.block is None and not standing.first_gate_open)):
         block, messages = Block.GATE, gates
     elif creates and strange.get(change.address.target):
         block, messages = Block.FOREIGN, strange[change.address.target]

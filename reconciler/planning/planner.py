@@ -46,28 +46,30 @@ def plan(
     *,
     now: float,
     accounts: Mapping[TargetName, str] | None = None,
-    unrecovered: Mapping[str, Message] | None = None,
+    unrecovered: Iterable[Message] = (),
     allow_empty: bool = False,
 ) -> Plan:
     """Return the plan for the selection. Every gate before a create is evaluated here and nowhere else.
 
     `now` is in epoch seconds. `accounts` has a hash of the client id for each target with a client id. `unrecovered`
-    has a message for each attempt about which a recovery file has more facts. Raises SelectionError for a pattern that
+    are messages about recovery files: the record lacks what they hold, so nothing is created before that is added.
+    Raises SelectionError for a pattern that
     matches nothing and, unless `allow_empty`, Refused for a target without any desired subscription.
     """
-    selected, lacks = _selected(desired, record, selection, allow_empty=allow_empty), unrecovered or {}
+    selected = _selected(desired, record, selection, allow_empty=allow_empty)
     differing, undeclared = _differing(desired, record)
-    gates = obstacle_messages(record, standing, desired.record, now) if standing.obstacles else ()
+    pending = tuple(dict.fromkeys(unrecovered))
+    gates = pending + (obstacle_messages(record, standing, desired.record, now) if standing.obstacles else ())
     strange = {name: foreign(target, record, (accounts or {}).get(name)) for name, target in desired.targets.items()}
     routes = Routes(desired, record)
     wishes = desired.subscriptions
     wanted = {name: Request(wishes[name].codes, wishes[name].template) for name in differing if name in wishes}
     cases = (
-        Case(address, wanted.get(address), attempts, desired.targets[address.target], record, routes, now, lacks)
+        Case(address, wanted.get(address), attempts, desired.targets[address.target], record, routes, now)
         for address, attempts in differing.items()
     )
     planned = [blocked(change, record, standing, gates, strange, now) for case in cases for change in changes_of(case)]
-    if not standing.first_gate_open:
+    if pending or not standing.first_gate_open:
         planned = [without_commands(change) for change in planned]
     changes = [_with_digest(change, desired, record) for change in ordered(planned, routes, selection)]
     targets = _target_plans(selected, planned, changes, differing, desired, record, selection, strange)
@@ -80,13 +82,11 @@ def plan(
         head=record.head,
         entries=record.entries,
         gates=gates,
-        takes_statements=standing.first_gate_open,
         losses_open=tuple(loss.id for loss in record.open_losses),
         heads_missing=standing.missing,
         recipients=tuple(sorted(desired.recipients)),
         undeclared=tuple(attempt for attempt in undeclared if selection.has(attempt.address)),
         superseded=tuple(attempt for attempt in routes.superseded_attempts if selection.has(attempt.address)),
-        unrecovered=tuple(dict.fromkeys(lacks.values())),
     )
 
 

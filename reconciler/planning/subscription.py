@@ -14,7 +14,7 @@ from reconciler.planning import reasons
 from reconciler.planning.duplicates import outlived
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from reconciler.errors import Message
     from reconciler.model.address import Address
@@ -46,7 +46,6 @@ class Case(Struct, frozen=True):
     record: Record
     routes: Routes
     now: float
-    unrecovered: Mapping[str, Message] = {}
     retried: tuple[Attempt, ...] = ()
 
     def change(
@@ -77,9 +76,6 @@ class Case(Struct, frozen=True):
 
 def changes_of(case: Case) -> list[Change]:
     """Return the changes of one address: usually none or one; more if some attempts stay and others are removed."""
-    lacking = [each for each in case.attempts if each.id in case.unrecovered and not each.in_force]
-    if lacking:
-        return [_unresolved(case, lacking, (case.unrecovered[each.id] for each in lacking))]
     blocking = [attempt for attempt in case.attempts if attempt.blocks]
     if not blocking:
         return _settled(case)

@@ -220,10 +220,9 @@ def _message(obstacle: Obstacle, record: Record, standing: Standing, expected: s
             merge = step("restore the record, or merge a copy or a backup with", *recover)
             steps = (*copies, *in_use, merge, LOST_FOR_GOOD)
         case Obstacle.SECOND_MISSING:
-            branch = head_branch(standing.place)
-            what = f"the branch {branch} with the head of the record is missing"
-            push = ("git", "push", "origin", f"refs/remotes/origin/{branch}:refs/heads/{branch}")
-            steps = (step("restore it: in a clone that still has it, run", *push), LOST_FOR_GOOD)
+            what = f"the branch {head_branch(standing.place)} with the head of the record is missing"
+            # No step restores it: a clone may have an older head, which a record that was set back contains too.
+            steps = (step("nobody can tell whether the record is complete; run", *LOST_FOR_GOOD.command),)
         case Obstacle.LOSS_OPEN:
             causes = ", ".join(f"{loss.id} ({loss.cause}, since {loss.at})" for loss in record.open_losses)
             what = f"the record may be incomplete; nothing is created while a loss is open: {causes}"

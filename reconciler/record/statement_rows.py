@@ -120,6 +120,7 @@ def _complete(statement: statements.Complete, context: StatementContext, record:
     if not losses:
         return Draft()
     refusals = [message for loss in losses if (message := _not_ended_by_complete(loss, context, record))]
+    refusals += dict.fromkeys(context.unrecovered.values())
     refusals += [unresolved(attempt, context.now) for attempt in record.attempts.values() if attempt.blocks]
     if refusals:
         raise Refused(*refusals)

@@ -53,7 +53,7 @@ def plan_document(
         ),
         alerts=tuple(blocked_alerts(plan)),
         body=tuple(map(change_block, changes)),
-        summary=(*alerts((*warnings, *(unrecovered(plan) if plan.unrecovered else ())), "Warning"), *_summary(plan)),
+        summary=(*alerts(warnings, "Warning"), *_summary(plan)),
         next=doc.Commands(following) if (following := tuple(_next(plan, saved, applies=bool(work)))) else None,
         details=tuple(_details(plan, desired)),
     )
@@ -176,12 +176,6 @@ def blocked_alerts(plan: Plan) -> Iterator[doc.Alert]:
         if message.name not in _IN_THE_DIFFERENCE
     ]
     yield from alerts(located, "Blocked")
-
-
-def unrecovered(plan: Plan) -> list[Message]:
-    """Return the messages about recovery files that block no change."""
-    said = {reason.what for change in plan.changes for reason in change.reasons}
-    return [message for message in plan.unrecovered if message.what not in said]
 
 
 def surplus_messages(plan: Plan) -> Iterator[Message]:

@@ -21,7 +21,6 @@ from reconciler.reports.plan import (
     matrix,
     superseded_alerts,
     surplus_messages,
-    unrecovered,
     verdict,
 )
 from reconciler.reports.words import STATUS, ago, capital, counted, listed
@@ -51,7 +50,7 @@ def status_document(status: ProjectStatus) -> doc.Document:
         alerts=(*blocked_alerts(status.plan), *unresolved_alerts(_unmentioned(status), status.plan)),
         body=tuple(block for target in status.targets for block in _target_blocks(target)),
         summary=(
-            *alerts((*unrecovered(status.plan), *surplus_messages(status.plan), *_warnings(status)), "Warning"),
+            *alerts((*surplus_messages(status.plan), *_warnings(status)), "Warning"),
             *superseded_alerts(status.plan.superseded),
             *(doc.Paragraph(text, doc.Tone.WARNING) for text in _difference_texts(status)),
         ),

@@ -84,11 +84,12 @@ def test_a_removal_that_depends_on_a_blocked_change_follows_that(block: Block, v
     assert verdict is verdict_of(results, plan_of(blocked(A, Block.DEPENDS, B), blocked(B, block)), ())
 
 
-def test_nothing_to_do_on_a_record_behind_a_closed_gate_is_a_failure() -> None:
+def test_an_apply_that_ends_behind_a_closed_gate_is_a_failure() -> None:
     """What exists is not known, so nobody can say that all is as desired."""
     closed = replace(plan_of(), gates=(Message("heads-missing", "1 head is missing"),))
     assert Verdict.FAILED is verdict_of([], closed, ())
-    assert Verdict.DONE is verdict_of([Result(A, Action.CREATE, Done.CREATED)], closed, ())
+    for done in (Result(A, Action.CREATE, Done.CREATED), Result(A, Action.REMOVE, Done.REQUESTED)):
+        assert Verdict.FAILED is verdict_of([done], closed, ())
 
 
 def test_a_skipped_change_that_is_left_is_a_failure() -> None:

@@ -13,12 +13,13 @@ from support.memory_record import AT, RECORD, MemoryStore, record_of
 from support.records import linked, time_of
 
 from reconciler.errors import RecordDamaged, Refused, SelectionError, SettingsError
-from reconciler.model.plan import Action
+from reconciler.model.plan import Action, Verdict
 from reconciler.model.record import Status
 from reconciler.operations.plan import make_plan
 from reconciler.operations.record import attempts_json, find_attempts, list_entries, verify_record
 from reconciler.operations.recovery_file import recover_statement, recovery_messages, save_facts
 from reconciler.operations.statements import prepare
+from reconciler.planning.planner import verdict_of_plan
 from reconciler.record.chain import parse
 from reconciler.record.facts import Absent, Begun, Closed, Completed, LossOpened, RemovalRequested, Renamed
 from reconciler.record.gates import IN_FLIGHT_AFTER_LOSS
@@ -87,7 +88,7 @@ class TestRecoveryFile:
         assert not recovery_messages(project, project.journal.read())
 
     def test_nothing_is_sent_or_settled_before_its_results_are_recovered(self) -> None:
-        """While a file of this machine has facts of an attempt, it is neither created again nor said not to exist."""
+        """While a file of this machine has facts that the record lacks, nothing is created or said not to exist."""
         intended, answered = created("a", OFFERS)
         project = project_with(intended, desired=desired_of({OFFERS: (("ONB10001",), URL.format("offers"))}))
         save_facts(project.data_directory, RECORD, "memory:a", [answered], "")
@@ -96,10 +97,25 @@ class TestRecoveryFile:
         (file,) = project.recovery_files
         assert commands_in(caught.value.messages) == [f"reconciler state recover {file}"]
         project.add(Absent(at=AT, attempt="a"))
-        (change,) = make_plan(project).plan.changes
-        assert (Action.BLOCKED, caught.value.messages) == (change.action, change.reasons)
+        planned = make_plan(project).plan
+        assert ([Action.BLOCKED], caught.value.messages) == ([each.action for each in planned.changes], planned.gates)
         project.say(recover_statement(project, str(file)))
-        assert make_plan(project).plan.changes == []
+        assert ([], ()) == ((made := make_plan(project).plan).changes, made.gates)
+
+    @pytest.mark.parametrize("name", ["offers", "renamed"])
+    def test_a_create_that_only_a_recovery_file_has_is_not_repeated(self, name: str) -> None:
+        """Whatever the address is called meanwhile, and although the record has lost the intent."""
+        wanted = desired_of({f"{EU}/{name}": (("ONB10001",), URL.format("offers"))})
+        project = project_with(LossOpened(at=AT, loss="lost", cause="accepted"), desired=wanted)
+        save_facts(project.data_directory, RECORD, "memory:a", created("a", OFFERS)[1:], "")
+        with pytest.raises(Refused) as caught:
+            project.say(Complete(("lost",)))
+        assert {"not-recovered"} == {message.name for message in caught.value.messages}
+        project.add(Completed(at=AT, losses=("lost",)))
+        planned = make_plan(project).plan
+        assert [Action.BLOCKED] == [change.action for change in planned.changes]
+        assert ["not-recovered"] == [message.name for message in planned.gates]
+        assert Verdict.CHANGES is verdict_of_plan(planned, project.now())
 
     def test_what_cannot_be_saved_is_in_the_message(self, tmp_path: Path) -> None:
         """Where no file can be written, the message has the lines; copied from a terminal, these can be recovered."""

@@ -231,16 +231,15 @@ def test_a_status_never_says_less_than_is_known(known: ProjectStatus, verdict: s
 def test_results_in_a_recovery_file_are_recovered_first() -> None:
     """The file is named once, and no command that settles the outcome otherwise."""
     lacking = Message("not-recovered", "they are in f", "record", (step("add them", "reconciler", "state", "recover"),))
-    blocked = change(Action.BLOCKED, block=Block.UNRESOLVED, blocking=(UNKNOWN,), reasons=(lacking,))
-    left = plan(blocked, unrecovered=(lacking,))
+    blocked = change(Action.BLOCKED, block=Block.UNRESOLVED, blocking=(UNKNOWN,), reasons=(Message("u", "unknown"),))
+    left = plan(blocked, gates=(lacking,))
     for document in (
         status_document(status_of(ObservedAttempt(UNKNOWN, {}), plan=left)),
-        apply_document(Applied((), Verdict.UNRESOLVED, unresolved=(UNKNOWN,), left=left)),
+        apply_document(Applied((), Verdict.UNRESOLVED, unresolved=(UNKNOWN,), left=left, messages=(lacking,))),
         plan_document(left),
     ):
         text = terminal.render(document)
         assert (1, 0) == (text.count("state recover"), text.count("state resolve"))
-    assert "they are in f" in terminal.render(status_document(status_of(plan=plan(unrecovered=(lacking,)))))
 
 
 def test_an_unresolved_create_that_blocks_a_change_is_told_once() -> None:
