@@ -117,10 +117,13 @@ def _shared_routes(attempts: Sequence[Attempt]) -> Iterator[tuple[Duplicate, boo
 
 
 def is_recorded_twice(one: Attempt, other: Attempt) -> bool:
-    """True if one attempt may be an import of the other, so that both may be the same subscription."""
-    if one.id in other.beside or other.id in one.beside:
+    """True if one attempt may be an import of the other, so that both may be the same subscription.
+
+    An import may name only some of the codes that the subscription has.
+    """
+    if one.id in other.beside or other.id in one.beside or not other.is_at(one.template):
         return False
-    return one.codes == other.codes and other.is_at(one.template) and (one.imported or other.imported)
+    return any(a.imported and set(a.codes) <= set(b.codes) for a, b in ((one, other), (other, one)))
 
 
 def _keep_first(attempt: Attempt) -> tuple[bool, bool, bool, str, str]:

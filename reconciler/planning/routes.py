@@ -117,8 +117,8 @@ class Routes:
 
         This is possible if one of the two was imported. Removing the attempt could then remove the only subscription.
         """
-        route = (attempt.codes[0], normal_url(attempt.template))
-        sharing = self._record.routes_at(self._record.service_of(attempt.base_url)).get(route, ())
+        at_service = self._record.routes_at(self._record.service_of(attempt.base_url))
+        sharing = (other for route in attempt.routes for other in at_service.get(route, ()))
         return any(
             other.status is Status.LIVE and is_recorded_twice(attempt, other) and self._is_wanted(other)
             for other in _at_other_addresses(attempt.address, sharing)

@@ -253,7 +253,7 @@ def test_all_delivered_twice(scene: Scene) -> None:
 
 
 def test_recorded_twice(scene: Scene) -> None:
-    """An import and an attempt with equal codes and URL are one subscription: neither surplus nor delivered twice."""
+    """An import that names the codes of an attempt at its URL, or some, may be it: neither surplus nor duplicate."""
     scene.want("offers", "ONB10001 ONB10002", hooks("offers"))
     scene.hold("offers", "ONB10001 ONB10002", hooks("offers"))
     scene.bring("offers", "ONB10001 ONB10002", hooks("offers"))
@@ -262,7 +262,19 @@ def test_recorded_twice(scene: Scene) -> None:
     (found,) = scene.status().targets
     assert ["ONB10001", "ONB10002"] == [route.code for route in found.recorded_twice]
     scene.bring("offers", "ONB10001", hooks("offers"))
-    assert ["ONB10001"] == [route.code for route in scene.plan().targets[EUROPE].duplicates]
+    assert () == scene.plan().targets[EUROPE].duplicates
+    scene.bring("offers", "ONB10002 ONB10003", hooks("offers"))
+    assert ["ONB10002"] == [route.code for route in scene.plan().targets[EUROPE].duplicates]
+
+
+@pytest.mark.parametrize("codes", ["ONB10001", "ONB10002", "ONB10001 ONB10002"])
+def test_what_may_be_the_import_of_another_address_is_not_removed(scene: Scene, codes: str) -> None:
+    """It was renamed, and imported with the codes that are desired now; both are one subscription."""
+    scene.want("renamed", codes, hooks("offers"))
+    scene.hold("offers", "ONB10001 ONB10002", hooks("offers"))
+    scene.bring("renamed", codes, hooks("offers"))
+    planned = scene.plan().targets[EUROPE]
+    assert ((), ()) == (planned.changes, planned.duplicates)
 
 
 def test_delivered_twice_on_two_targets(scene: Scene) -> None:
