@@ -256,8 +256,11 @@ def removal_command(verb: str, attempt: Attempt, codes: Collection[str]) -> tupl
 
 
 def codes_to_name(attempt: Attempt, codes: Collection[str]) -> tuple[str, ...]:
-    """Return the codes that a command must name: none if `codes` has all codes of the attempt."""
-    return () if set(codes) >= set(attempt.codes) else tuple(codes)
+    """Return the codes that a command must name: none if `codes` has all codes that the attempt ever had.
+
+    A command without codes does not end the rest of an attempt if it is pasted again after a part was removed.
+    """
+    return () if set(codes) >= {*attempt.codes, *attempt.removed_codes} else tuple(codes)
 
 
 def removal_options(ids: Iterable[str], codes: Iterable[str] = ()) -> tuple[str, ...]:
