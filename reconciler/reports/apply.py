@@ -141,14 +141,22 @@ def _problem(result: Result, applied: Applied) -> Message:
     return Message(f"result-{result.outcome}", f"{WORDS[result.outcome]}: {result.detail}", result.address, steps)
 
 
-def unresolved_alerts(attempts: Iterable[Attempt], plan: Plan | None, label: str = "Error") -> tuple[Alert, ...]:
+def unresolved_alerts(
+    attempts: Iterable[Attempt], plan: Plan | None, label: str = "Error", now: float = 0.0
+) -> tuple[Alert, ...]:
     """Return alerts about unknown outcomes. The plan gives the reasons, because it takes notifications into account.
 
     For an attempt that the next apply sends again, the alert is only a note.
     """
-    messages = [_in_plan(attempt, plan) or unresolved(attempt, {}, 0.0) for attempt in attempts]
+    messages = [_in_plan(attempt, plan) or unresolved(attempt, {}, now) for attempt in attempts]
     notes = [message for message in messages if message.name == "sent-again-later"]
     return (*alerts((message for message in messages if message not in notes), label), *alerts(notes, "Note"))
+
+
+def to_ask(attempts: Iterable[Attempt], plan: Plan | None) -> list[Attempt]:
+    """Return the attempts that the operator must look up: those that neither the next apply nor a command settles."""
+    said = [(attempt, _in_plan(attempt, plan)) for attempt in attempts]
+    return [attempt for attempt, message in said if message is None or message.name in ("unresolved", "in-flight")]
 
 
 def _in_plan(attempt: Attempt, plan: Plan | None) -> Message | None:
@@ -167,9 +175,7 @@ def _in_plan(attempt: Attempt, plan: Plan | None) -> Message | None:
 def _letters(applied: Applied) -> Iterator[Letter]:
     yield from letters_by_target(applied.restored, Purpose.KEEP)
     yield from letters_by_target(applied.removal, Purpose.DELETE)
-    said = [(attempt, _in_plan(attempt, applied.left)) for attempt in applied.unresolved]
-    asked = (attempt for attempt, message in said if message is None or message.name in ("unresolved", "in-flight"))
-    yield from letters_by_target(asked, Purpose.ASK)
+    yield from letters_by_target(to_ask(applied.unresolved, applied.left), Purpose.ASK)
 
 
 def _left(applied: Applied) -> Sequence[str]:

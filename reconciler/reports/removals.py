@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from reconciler.errors import Message
 from reconciler.record.gates import codes_to_name, removal_options, settling
 from reconciler.reports import document as doc
-from reconciler.reports.apply import unresolved_alerts
+from reconciler.reports.apply import to_ask, unresolved_alerts
 from reconciler.reports.document import alerts
 from reconciler.reports.letters import Purpose, letter, letters_by_target
 from reconciler.reports.plan import surplus_messages
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from reconciler.model.status import Removals
 
 
-def removals_document(removals: Sequence[Removals], plan: Plan | None = None) -> doc.Document:
-    """Return the document of the letters to each operator.
+def removals_document(removals: Sequence[Removals], plan: Plan | None = None, now: float = 0.0) -> doc.Document:
+    """Return the document of the letters to each operator at `now` (epoch seconds).
 
     With `plan`, it also names surplus codes whose removal was not requested, and desired codes whose removal was
     requested.
@@ -40,24 +40,25 @@ def removals_document(removals: Sequence[Removals], plan: Plan | None = None) ->
         f"{counted(awaited, 'removal')} awaited" if awaited else "",
         f"{counted(kept, 'subscription')} to keep" if kept else "",
         counted(len(unknown), "unresolved create") if unknown else "",
+        counted(len(superseded), "superseded create") if superseded else "",
     ]
     return doc.Document(
         "removals",
         f"{listed(filter(None, words))}." if any(words) else "Nothing awaits removal.",
         doc.Tone.WARNING if any(words) else doc.Tone.ADDED,
         alerts=(
-            *unresolved_alerts(unknown, plan, "Warning"),
-            *alerts(map(_superseded_note, superseded), "Note"),
+            *unresolved_alerts(unknown, plan, "Warning", now),
+            *alerts((_superseded_note(attempt, now) for attempt in superseded), "Note"),
             *alerts(desired, "Warning"),
         ),
-        body=tuple(block for target in removals for block in _target_blocks(target)),
+        body=tuple(block for target in removals for block in _target_blocks(target, plan)),
         summary=alerts(surplus, "Warning"),
     )
 
 
-def _superseded_note(attempt: Attempt) -> Message:
+def _superseded_note(attempt: Attempt, now: float) -> Message:
     what = "sent again, and may exist too; the message below asks the operator about it"
-    return Message("superseded", what, f"{attempt.address} (attempt {attempt.id})", settling(attempt))
+    return Message("superseded", what, f"{attempt.address} (attempt {attempt.id})", settling(attempt, now))
 
 
 def letter_to_delete(target: Removals) -> tuple[str, ...]:
@@ -68,8 +69,9 @@ def letter_to_delete(target: Removals) -> tuple[str, ...]:
     return letter([awaiting.attempt for awaiting in target.awaiting], Purpose.DELETE, list(staying.values()))
 
 
-def _target_blocks(target: Removals) -> Iterator[doc.Block]:
-    if not (target.awaiting or target.restored or target.cancelled or target.unknown):
+def _target_blocks(target: Removals, plan: Plan | None) -> Iterator[doc.Block]:
+    asked = to_ask(target.unknown, plan)
+    if not (target.awaiting or target.restored or target.cancelled or asked):
         return
     yield doc.Heading(target.target)
     yield from letters_by_target((*target.restored, *target.cancelled), Purpose.KEEP)
@@ -79,7 +81,7 @@ def _target_blocks(target: Removals) -> Iterator[doc.Block]:
         since = min(awaiting.since for awaiting in target.awaiting)
         yield doc.Letter(f"{Purpose.DELETE} (first requested {since})", letter_to_delete(target))
         yield doc.Commands((doc.Todo("Once the operator has removed them, run", tuple(_confirmations(target))),))
-    yield from letters_by_target(target.unknown, Purpose.ASK)
+    yield from letters_by_target(asked, Purpose.ASK)
 
 
 def _confirmations(target: Removals) -> Iterator[tuple[str, ...]]:

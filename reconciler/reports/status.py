@@ -10,7 +10,7 @@ from reconciler.model.record import Status
 from reconciler.model.status import Proof
 from reconciler.record.gates import removal_command
 from reconciler.reports import document as doc
-from reconciler.reports.apply import unresolved_alerts
+from reconciler.reports.apply import to_ask, unresolved_alerts
 from reconciler.reports.document import alerts
 from reconciler.reports.plan import (
     awaits_operator,
@@ -48,7 +48,7 @@ def status_document(status: ProjectStatus) -> doc.Document:
             ("Record", f"{status.plan.place} ({counted(status.plan.entries, 'entry', 'entries')})"),
             ("Digest", status.plan.digest),
         ),
-        alerts=(*blocked_alerts(status.plan), *unresolved_alerts(_unmentioned(status), status.plan)),
+        alerts=(*blocked_alerts(status.plan), *unresolved_alerts(_unmentioned(status), status.plan, now=status.now)),
         body=tuple(block for target in status.targets for block in _target_blocks(target)),
         summary=(
             *alerts((*unrecovered(status.plan), *surplus_messages(status.plan), *_warnings(status)), "Warning"),
@@ -90,7 +90,8 @@ def _next(status: ProjectStatus) -> Iterator[doc.Todo]:
     options = status.plan.options
     if status.plan.changes:
         yield doc.Todo("To see the changes, run", (("reconciler", "plan", *options),))
-    if awaits_operator(status.plan) or any(not attempt.in_flight(status.now) for attempt in _unresolved(status)):
+    asked = to_ask(_unresolved(status), status.plan)
+    if awaits_operator(status.plan) or any(not attempt.in_flight(status.now) for attempt in asked):
         yield doc.Todo("To see the message to the operator, run", (("reconciler", "removal", "list", *options),))
 
 

@@ -134,20 +134,9 @@ def _table(table: doc.Table, layout: Layout) -> Iterator[str]:
     tones = (_BOLD, *(_STYLES[tone] for tone in table.tones))
     for row, style in zip_longest((table.head, *rows), tones, fillvalue=""):
         yield _styled(harmless_line(_row(row[:fitting], widths)), style, layout)
-        for line in _filled(filter(None, row[fitting:]), layout.width):
-            yield from _wrapped(line, layout, "    ")
-
-
-def _filled(cells: Iterable[str], width: int | None) -> Iterator[str]:
-    """Yield lines of cells, with as many cells on each line as fit."""
-    line = ""
-    for cell in cells:
-        if line and width is not None and len(f"    {line}{_GAP}{cell}") > width:
-            yield line
-            line = ""
-        line = f"{line}{_GAP}{cell}" if line else cell
-    if line:
-        yield line
+        for name, cell in zip(table.head[fitting:], row[fitting:], strict=True):
+            if cell and row is not table.head:
+                yield from _wrapped(f"{name}: {cell}", layout, "    ")
 
 
 def _row(cells: Iterable[str], widths: Iterable[int]) -> str:
