@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from reconciler.errors import Message
-from reconciler.record.gates import codes_to_name, removal_options, settling
+from reconciler.record.gates import codes_to_name, settling
 from reconciler.reports import document as doc
-from reconciler.reports.apply import to_ask, unresolved_alerts
+from reconciler.reports.apply import confirm_command, to_ask, unresolved_alerts
 from reconciler.reports.document import alerts
 from reconciler.reports.letters import Purpose, letter, letters_by_target
-from reconciler.reports.plan import surplus_messages
+from reconciler.reports.plan import across_targets, duplicate_messages, surplus_messages
 from reconciler.reports.words import counted, listed
 
 if TYPE_CHECKING:
@@ -30,7 +30,9 @@ def removals_document(removals: Sequence[Removals], plan: Plan | None = None, no
     requested.
     """
     awaited = sum(len(target.awaiting) for target in removals)
-    surplus = [message for message in surplus_messages(plan) if message.steps] if plan else []  # others are in letters
+    duplicates = across_targets(plan, lambda target: target.duplicates) if plan else ()
+    surplus = (*duplicate_messages(plan, duplicates), *surplus_messages(plan)) if plan else ()
+    surplus = tuple(message for message in surplus if message.steps)  # the others are in letters
     reasons = ((change.address, reason) for change in (plan.changes if plan else ()) for reason in change.reasons)
     desired = [replace(reason, where=where) for where, reason in reasons if reason.name == "removal-requested"]
     kept = sum(len(target.restored) + len(target.cancelled) for target in removals)
@@ -85,11 +87,8 @@ def _target_blocks(target: Removals, plan: Plan | None) -> Iterator[doc.Block]:
 
 
 def _confirmations(target: Removals) -> Iterator[tuple[str, ...]]:
-    """Yield the commands that confirm removals: one for all attempts to remove whole, and one for each set of codes."""
+    """Return the commands that confirm removals: one for all whole attempts, and one for each set of codes."""
     groups: dict[tuple[str, ...], list[Attempt]] = {}
     for awaiting in target.awaiting:
         groups.setdefault(codes_to_name(awaiting.attempt, awaiting.codes), []).append(awaiting.attempt)
-    for codes, attempts in groups.items():
-        where = attempts[0].address if len(attempts) == 1 else f"{target.target}/*"
-        options = removal_options([attempt.id for attempt in attempts], codes)
-        yield "reconciler", "removal", "confirm", where, *options
+    return (confirm_command(attempts, codes) for codes, attempts in groups.items())

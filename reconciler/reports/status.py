@@ -16,7 +16,7 @@ from reconciler.reports.plan import (
     awaits_operator,
     blocked_alerts,
     describe_differences,
-    duplicate_text,
+    duplicate_messages,
     is_in_line,
     matrix,
     superseded_alerts,
@@ -51,7 +51,7 @@ def status_document(status: ProjectStatus) -> doc.Document:
         alerts=(*blocked_alerts(status.plan), *unresolved_alerts(_unmentioned(status), status.plan, now=status.now)),
         body=tuple(block for target in status.targets for block in _target_blocks(target)),
         summary=(
-            *alerts((*unrecovered(status.plan), *surplus_messages(status.plan), *_warnings(status)), "Warning"),
+            *alerts((*unrecovered(status.plan), *_deliveries(status), *_warnings(status)), "Warning"),
             *superseded_alerts(status.plan.superseded),
             *(doc.Paragraph(text, doc.Tone.WARNING) for text in _difference_texts(status)),
         ),
@@ -101,6 +101,11 @@ def _unmentioned(status: ProjectStatus) -> list[Attempt]:
     return [attempt for attempt in _unresolved(status) if attempt.id not in blocking]
 
 
+def _deliveries(status: ProjectStatus) -> Iterator[Message]:
+    duplicates = (route for target in status.targets for route in target.duplicates)
+    yield from (*duplicate_messages(status.plan, duplicates), *surplus_messages(status.plan))
+
+
 def _warnings(status: ProjectStatus) -> Iterator[Message]:
     for target in status.targets:
         for attempt in target.revived:
@@ -118,8 +123,9 @@ def _warnings(status: ProjectStatus) -> Iterator[Message]:
 
 def _difference_texts(status: ProjectStatus) -> Iterator[str]:
     for target in status.targets:
-        yield from (duplicate_text(route, "delivered") for route in target.duplicates)
-        yield from (duplicate_text(route, "recorded") for route in target.recorded_twice)
+        for route in target.recorded_twice:
+            attempts = listed(route.attempts)
+            yield f"{route.target}: {route.code} is recorded twice to {route.url}, by attempts {attempts}"
         for attempt in target.awaiting_removal:
             since = f" since {ago(attempt.requested, status.now)}" if attempt.requested else ""
             yield f"{attempt.address}: removal awaited{since} (attempt {attempt.id})"
@@ -142,10 +148,13 @@ def _attempt_row(observed: ObservedAttempt) -> tuple[str, ...]:
 
 
 def _codes(observed: ObservedAttempt) -> str:
+    codes = observed.attempt.codes
+    if len(codes) <= 2:
+        return ", ".join(f"{code}: {each.proof}" if (each := observed.evidence.get(code)) else code for code in codes)
     proofs = Counter(evidence.proof for evidence in observed.evidence.values())
     words = [f"{proofs[proof]} {proof}" for proof in Proof if proofs[proof]]
-    codes = counted(len(observed.attempt.codes), "code")
-    return f"{codes}: {', '.join(words)}" if words else codes
+    number = counted(len(codes), "code")
+    return f"{number}: {', '.join(words)}" if words else number
 
 
 def _matrix(status: ProjectStatus) -> doc.Table:

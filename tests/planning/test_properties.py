@@ -17,6 +17,7 @@ from reconciler.model.outcome import Outcome
 from reconciler.model.plan import SENDS, Action, Block
 from reconciler.model.record import Status
 from reconciler.model.url import normal_url
+from reconciler.planning import reasons
 from reconciler.planning.planner import plan as make_plan
 from reconciler.record.facts import Begun
 from reconciler.record.fold import fold
@@ -184,6 +185,7 @@ def test_shape(scene: Scene) -> None:
     for change in changes:
         assert (change.action in SENDS) == (change.request is not None)
         assert (change.action is Action.BLOCKED) == (change.block is not None)
+        assert (change.action is Action.REMOVE) == (reasons.STILL_DELIVERS in change.warnings)
         assert change.reasons
         assert known.issuperset(change.concerns)
         assert [*change.concerns] == sorted(change.concerns)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from textwrap import dedent
 
 import pytest
+from msgspec.structs import replace
 from support.plan_values import AT, ID, OFFERS, URL, attempt, change, duplicate, plan, surplus
 
 from reconciler.errors import Message, step
@@ -12,7 +14,7 @@ from reconciler.model.plan import Action, Block, Plan, Request
 from reconciler.model.record import Status
 from reconciler.reports import html, markdown, terminal
 from reconciler.reports.document import Alert, Field
-from reconciler.reports.plan import change_block, plan_document
+from reconciler.reports.plan import change_block, duplicate_messages, plan_document, surplus_messages
 
 GATE = Message("loss-open", "a loss is open", "state.jsonl", (step("run", "reconciler", "state", "complete"),))
 AWAITING = attempt(status=Status.AWAITING_REMOVAL, requests=("r",), requested=AT, requested_codes=("ONB10011",))
@@ -22,10 +24,10 @@ NEW_URL = "https://hooks.partner.example/new"
 def test_a_plan_shows_the_difference_first_and_the_next_command_last() -> None:
     """The text of a plan is the difference, one line for each consequence, the counts, the command."""
     both = Message("both-deliver", "both deliver until the operator removes the old one")
-    replace = change(
+    replaced = change(
         Action.REPLACE, before=(attempt(),), after=Request(("ONB10011", "ONB10012"), NEW_URL), warnings=(both,)
     )
-    assert terminal.render(plan_document(plan(replace, selection=("europe/*",)))) == dedent(f"""\
+    assert terminal.render(plan_document(plan(replaced, selection=("europe/*",)))) == dedent(f"""\
           ± europe/staging/offers  replace
               eventCodes: + ONB10012
               webhookUrl: "{URL}" -> "{NEW_URL}"
@@ -89,6 +91,23 @@ def test_surplus_names_the_command_that_asks_for_its_removal() -> None:
     assert alert.todos[0].commands == (
         ("reconciler", "removal", "request", OFFERS, "--attempt", ID, "--code", "LOA10013"),
     )
+
+
+def test_what_is_delivered_twice_is_one_warning() -> None:
+    """It comes first, with the commands that end it, and is not surplus besides; what is surplus follows."""
+    extra, route = replace(surplus(), codes=("LOA10013", "ONB10011", "ONB10012")), duplicate()
+    found = plan(surplus=(extra,), duplicates=(route, replace(route, code="ONB10012")))
+    assert "2 routes delivered twice and 1 surplus code" in plan_document(found).title
+    alerts = [block for block in plan_document(found).summary if isinstance(block, Alert)]
+    request = ("reconciler", "removal", "request", OFFERS, "--attempt", ID, "--code")
+    commands = [(*request, "ONB10011", "--code", "ONB10012"), (*request, "LOA10013")]
+    assert commands == [alert.todos[0].commands[0] for alert in alerts]
+    assert ["ONB10011 and ONB10012 are delivered twice", "delivers 1 surplus code"] == [
+        re.split(" to |:", alert.what)[0] for alert in alerts
+    ]
+    assert ["delivered-twice", "surplus"] == [
+        message.name for message in (*duplicate_messages(found, (route,)), *surplus_messages(found))
+    ]
 
 
 def test_surplus_that_was_requested_names_the_message_to_the_operator() -> None:
