@@ -77,7 +77,7 @@ def describe_differences(plan: Plan) -> list[str]:
     surplus = across_targets(plan, lambda target: target.surplus)
     duplicates = across_targets(plan, lambda target: target.duplicates)
     awaiting = across_targets(plan, lambda target: target.awaiting_removal)
-    twice = _delivered_twice(duplicates)
+    twice = {(attempt, route.code) for route in duplicates for attempt in route.attempts}
     codes = sum((item.attempt, code) not in twice for item in surplus for code in item.codes)
     undeclared = sum(attempt.in_force for attempt in plan.undeclared)
     since = [attempt.requested for attempt in awaiting if attempt.requested]
@@ -177,7 +177,7 @@ def blocked_alerts(plan: Plan) -> Iterator[doc.Alert]:
         for change, message in reasons
         if message.name not in _IN_THE_DIFFERENCE
     ]
-    yield from alerts(located, "Blocked")
+    yield from alerts(sorted(located, key=lambda message: message.name == "waits-for-blocked"), "Blocked")
 
 
 def unrecovered(plan: Plan) -> list[Message]:
@@ -186,26 +186,23 @@ def unrecovered(plan: Plan) -> list[Message]:
     return [message for message in plan.unrecovered if message.what not in said]
 
 
-def duplicate_messages(plan: Plan, duplicates: Iterable[Duplicate]) -> Iterator[Message]:
-    """Yield a message for the codes that the same attempts deliver twice, with the commands that end this."""
-    surplus = across_targets(plan, lambda target: target.surplus)
+def surplus_messages(plan: Plan, duplicates: Sequence[Duplicate]) -> Iterator[Message]:
+    """Yield messages for the codes that the same attempts deliver twice, then for each attempt's other surplus codes.
+
+    The messages have the commands that request the removal of these codes, unless it was already requested.
+    """
+    every = across_targets(plan, lambda target: target.surplus)
     groups: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
     for route in duplicates:
         groups.setdefault((route.target, route.url, route.attempts), []).append(route.code)
-    for (target, url, attempts), codes in groups.items():
-        what = f"{listed(codes)} {'is' if len(codes) == 1 else 'are'} delivered twice to {url}"
-        here = [item for item in surplus if item.attempt in attempts and item.address.target == target]
-        steps = (_request_step(item, [code for code in item.codes if code in codes]) for item in here)
-        yield Message("delivered-twice", f"{what}, by attempts {listed(attempts)}", target, tuple(filter(None, steps)))
-
-
-def surplus_messages(plan: Plan) -> Iterator[Message]:
-    """Yield a message for each attempt's surplus codes, unless they are delivered twice.
-
-    The message has the command that requests the removal of these codes, unless it was already requested.
-    """
-    twice = _delivered_twice(across_targets(plan, lambda target: target.duplicates))
-    for surplus in across_targets(plan, lambda target: target.surplus):
+    for (target, url, attempts), shared in groups.items():
+        what = f"{listed(shared)} {'is' if len(shared) == 1 else 'are'} delivered twice to {url}"
+        here = (surplus for surplus in every if surplus.attempt in attempts and surplus.address.target == target)
+        requests = (_request_step(surplus, [code for code in surplus.codes if code in shared]) for surplus in here)
+        steps = tuple(filter(None, requests))
+        yield Message("delivered-twice", f"{what}, by attempts {listed(attempts)}", target, steps)
+    twice = {(attempt, route.code) for route in duplicates for attempt in route.attempts}
+    for surplus in every:
         codes = [code for code in surplus.codes if surplus.requested or (surplus.attempt, code) not in twice]
         if surplus.requested:
             what = f"delivers {', '.join(codes)} until the operator removes it"
@@ -213,10 +210,6 @@ def surplus_messages(plan: Plan) -> Iterator[Message]:
         elif request := _request_step(surplus, codes):
             what = f"delivers {counted(len(codes), 'surplus code')}: {', '.join(codes)}"
             yield Message("surplus", what, surplus.address, (request,))
-
-
-def _delivered_twice(duplicates: Iterable[Duplicate]) -> set[tuple[str, str]]:
-    return {(attempt, route.code) for route in duplicates for attempt in route.attempts}
 
 
 def _request_step(surplus: Surplus, codes: Sequence[str]) -> Step | None:
@@ -236,7 +229,7 @@ def superseded_alerts(attempts: Iterable[Attempt]) -> tuple[doc.Alert, ...]:
 
 def _summary(plan: Plan) -> Iterator[doc.Block]:
     duplicates = across_targets(plan, lambda target: target.duplicates)
-    yield from alerts((*duplicate_messages(plan, duplicates), *surplus_messages(plan)), "Warning")
+    yield from alerts(surplus_messages(plan, duplicates), "Warning")
     for attempt in across_targets(plan, lambda target: target.awaiting_removal):
         partial = set(attempt.requested_codes) < set(attempt.codes)
         codes = f" of {', '.join(attempt.requested_codes)}" if partial else ""

@@ -12,7 +12,7 @@ from reconciler.reports import document as doc
 from reconciler.reports.apply import confirm_command, to_ask, unresolved_alerts
 from reconciler.reports.document import alerts
 from reconciler.reports.letters import Purpose, letter, letters_by_target
-from reconciler.reports.plan import across_targets, duplicate_messages, surplus_messages
+from reconciler.reports.plan import across_targets, surplus_messages
 from reconciler.reports.words import counted, listed
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ def removals_document(removals: Sequence[Removals], plan: Plan | None = None, no
     """
     awaited = sum(len(target.awaiting) for target in removals)
     duplicates = across_targets(plan, lambda target: target.duplicates) if plan else ()
-    surplus = (*duplicate_messages(plan, duplicates), *surplus_messages(plan)) if plan else ()
-    surplus = tuple(message for message in surplus if message.steps)  # the others are in letters
+    every = surplus_messages(plan, duplicates) if plan else ()
+    surplus = [message for message in every if message.steps]  # the others are in letters
     reasons = ((change.address, reason) for change in (plan.changes if plan else ()) for reason in change.reasons)
     desired = [replace(reason, where=where) for where, reason in reasons if reason.name == "removal-requested"]
     kept = sum(len(target.restored) + len(target.cancelled) for target in removals)

@@ -16,7 +16,6 @@ from reconciler.reports.plan import (
     awaits_operator,
     blocked_alerts,
     describe_differences,
-    duplicate_messages,
     is_in_line,
     matrix,
     superseded_alerts,
@@ -102,8 +101,8 @@ def _unmentioned(status: ProjectStatus) -> list[Attempt]:
 
 
 def _deliveries(status: ProjectStatus) -> Iterator[Message]:
-    duplicates = (route for target in status.targets for route in target.duplicates)
-    yield from (*duplicate_messages(status.plan, duplicates), *surplus_messages(status.plan))
+    duplicates = [route for target in status.targets for route in target.duplicates]
+    return surplus_messages(status.plan, duplicates)
 
 
 def _warnings(status: ProjectStatus) -> Iterator[Message]:

@@ -42,12 +42,13 @@ class Layout(Struct, frozen=True):
 
 def render(document: doc.Document, layout: Layout = Layout()) -> str:  # noqa: B008 - frozen
     """Return a document as lines that each end with a newline, or "" for an empty document."""
-    sections: list[Iterable[doc.Block]] = [document.alerts, document.body, document.summary]
+    body = (block for block in document.body if layout.verbose or not isinstance(block, doc.Details))
+    sections: list[Iterable[doc.Block]] = [document.alerts, body, document.summary]
     if document.title:
         sections.append((doc.Heading(document.title, document.tone),))
     sections.append((document.next,) if document.next else ())
     if layout.verbose:
-        sections.append((doc.Facts(document.facts), *document.details))
+        sections += [(doc.Facts(document.facts),), document.details]
     texts = ["".join(f"{line}\n" for line in _section(section, layout)) for section in sections]
     return "\n".join(filter(None, texts))
 
@@ -55,7 +56,8 @@ def render(document: doc.Document, layout: Layout = Layout()) -> str:  # noqa: B
 def _section(blocks: Iterable[doc.Block], layout: Layout) -> Iterator[str]:
     before: doc.Block | None = None
     for block in blocks:
-        apart = isinstance(block, _APART) or isinstance(before, (doc.Table, doc.Letter))
+        apart = isinstance(block, _APART) or isinstance(before, (doc.Table, doc.Letter, doc.Details))
+        apart = apart or (isinstance(before, doc.Alert) and isinstance(block, doc.Paragraph))  # not one of its steps
         if before is not None and apart and not isinstance(before, doc.Heading):
             yield ""
         yield from _lines(block, layout)

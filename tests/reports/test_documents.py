@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import combinations
 
 import pytest
@@ -12,7 +13,7 @@ from reconciler.model.address import Address, TargetName
 from reconciler.model.desired import ParityException
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Action, Applied, Block, Done, Finding, Health, Result, Verdict
-from reconciler.model.record import Status
+from reconciler.model.record import Said, Status
 from reconciler.model.status import (
     AwaitingRemoval,
     Difference,
@@ -381,7 +382,8 @@ def test_failures_of_one_cause_are_one_finding() -> None:
     assert [block.where for block in document.body if isinstance(block, Alert)] == [("a", "b")]
     assert document.title == "Checked: 2 failed for 1 reason and 1 passed."
     assert "right" not in terminal.render(document)
-    assert "right" in terminal.render(document, terminal.Layout(verbose=True))
+    text = terminal.render(document, terminal.Layout(verbose=True))
+    assert ("right" in text, "\n\n\n" in text, text.endswith(f"\n\n{document.title}\n")) == (True, False, True)
 
 
 @pytest.mark.parametrize("healths", [found for count in range(5) for found in combinations(Health, count)])
@@ -425,6 +427,9 @@ def test_the_record_shows_an_address_whole() -> None:
     """Everything that is known of each attempt."""
     text = terminal.render(record_document([attempt(fields={"subscriptionId": "s1"})], [], whole=True))
     assert ["subscriptionId", "s1"] in [line.split() for line in text.splitlines()]
+    ended = [attempt(status=Status.GONE), attempt(status=Status.GONE, removed=Said(AT, {}))]
+    shown = terminal.render(record_document(ended, [], whole=True))
+    assert ["not created", "gone"] == re.findall("status  +(.*)", shown)
     table = terminal.render(record_document([attempt(), UNKNOWN], [], whole=False))
     assert table.endswith("1 subscription in force, 1 unresolved create.\n")
 

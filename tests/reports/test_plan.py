@@ -14,7 +14,7 @@ from reconciler.model.plan import Action, Block, Plan, Request
 from reconciler.model.record import Status
 from reconciler.reports import html, markdown, terminal
 from reconciler.reports.document import Alert, Field
-from reconciler.reports.plan import change_block, duplicate_messages, plan_document, surplus_messages
+from reconciler.reports.plan import change_block, plan_document, surplus_messages
 
 GATE = Message("loss-open", "a loss is open", "state.jsonl", (step("run", "reconciler", "state", "complete"),))
 AWAITING = attempt(status=Status.AWAITING_REMOVAL, requests=("r",), requested=AT, requested_codes=("ONB10011",))
@@ -76,6 +76,16 @@ def test_blocked_changes_come_first_with_their_reason_told_once() -> None:
     assert [getattr(block, "sign", "") for block in document.body] == ["!", "!", "+"]
 
 
+def test_a_cause_precedes_what_waits_for_it() -> None:
+    """Also where the address that waits is sorted first."""
+    blocked = [
+        change(Action.BLOCKED, f"europe/staging/{name}", block=block, reasons=(Message(name, "x"),))
+        for name, block in (("waits-for-blocked", Block.DEPENDS), ("z", Block.WAITS))
+    ]
+    places = [alert.where for alert in plan_document(plan(*blocked)).alerts if isinstance(alert, Alert)]
+    assert [("europe/staging/z",), ("europe/staging/waits-for-blocked",)] == places
+
+
 def test_a_closed_gate_is_told_once() -> None:
     """The reasons of changes that it blocks repeat nothing."""
     blocked = change(Action.BLOCKED, block=Block.GATE, reasons=(Message("loss-open", "a loss is open"),))
@@ -105,9 +115,7 @@ def test_what_is_delivered_twice_is_one_warning() -> None:
     assert ["ONB10011 and ONB10012 are delivered twice", "delivers 1 surplus code"] == [
         re.split(" to |:", alert.what)[0] for alert in alerts
     ]
-    assert ["delivered-twice", "surplus"] == [
-        message.name for message in (*duplicate_messages(found, (route,)), *surplus_messages(found))
-    ]
+    assert ["delivered-twice", "surplus"] == [message.name for message in surplus_messages(found, (route,))]
 
 
 def test_surplus_that_was_requested_names_the_message_to_the_operator() -> None:
@@ -122,9 +130,12 @@ def test_surplus_that_was_requested_names_the_message_to_the_operator() -> None:
 
 def test_an_overridden_address_is_always_shown() -> None:
     """It is said without -v, the others with it alone."""
-    document = plan_document(plan(overridden=("base_url",)))
+    document = plan_document(plan(overridden=("base_url",)), [GATE])
     text = terminal.render(document)
-    assert "Service URLs set outside config/:\neurope/staging base_url  https://api.staging.example\n" in text
+    assert (
+        "reconciler state complete\n\nService URLs set outside config/:\neurope/staging base_url  https://api.staging.example\n"
+        in text
+    )
     assert 1 == markdown.render(document).count("base&#95;url")
     assert "<h2>Service" not in html.render(document)  # below "Notes", which would have nothing else
     assert "login.staging.example" not in terminal.render(document)
