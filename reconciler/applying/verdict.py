@@ -47,14 +47,8 @@ def under_way(left: Plan, addresses: Collection[Address], own: Collection[str], 
 
 
 def closed_gates(left: Plan) -> list[Message]:
-    """Return the messages of the gates that block the remaining changes, with the steps to take."""
-    foreign = [
-        message
-        for target in left.targets.values()
-        if any(change.block is Block.FOREIGN for change in target.changes)
-        for message in target.foreign
-    ]
-    return [*left.gates, *foreign]
+    """Return the messages of the gates that are closed, with the steps to take, as the plan has them."""
+    return [*left.gates, *(message for target in left.targets.values() for message in target.foreign)]
 
 
 def completed(

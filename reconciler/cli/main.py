@@ -17,6 +17,8 @@ from reconciler.cli.streams import lead_nowhere, open_streams
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_CONSENT = ("--auto-approve", "--yes")
+"""The options by which commands take consent. Each command has at most one; for the other, an error suggests it."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 REMOVAL = Group(
@@ -192,6 +194,9 @@ def _explain(problem: BaseException, invocation: Invocation) -> int:
         case click.UsageError():
             path = problem.ctx.command_path if problem.ctx else "reconciler"
             what = problem.format_message().replace("\n\t", " ").rstrip(".")  # click's own list of choices
+            if isinstance(problem, click.NoSuchOption) and problem.option_name in _CONSENT and problem.ctx:
+                options = (name for param in problem.ctx.command.params for name in param.opts if name in _CONSENT)
+                what = "".join([what, *(f". Did you mean '{name}'?" for name in options)])
             terminal.complain(Message("usage", what, "", (step("see", *path.split(), "--help"),)))
         case click.Abort():
             terminal.complain(Message("no-answer", "no answer; nothing was changed"))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
 from reconciler import desired as room
 from reconciler.cli.commands import command
@@ -59,9 +60,9 @@ def init(
     written = operation.initialize(directory, choices, invocation.project.data_directory)
     files = (*(("wrote", file) for file in written.files), *((("wrote", str(written.key)),) if written.key else ()))
     verdict = "Done. Next:" if written.files else "Nothing is missing. For another key, first remove `recipients:`."
-    invocation.terminal.show(
-        Document("init", verdict, body=(Facts(files),), next=Commands(todos(written.steps)) if written.steps else None)
-    )
+    steps = (replace(todo, text=f"{number}. {todo.text}") for number, todo in enumerate(todos(written.steps), 1))
+    following = Commands(tuple(steps)) if written.steps else None
+    invocation.terminal.show(Document("init", verdict, body=(Facts(files),), next=following))
 
 
 @command("validate", "reconciler validate", "reconciler validate --config other/config --format github")

@@ -31,7 +31,9 @@ def list_(invocation: Invocation, patterns: tuple[str, ...], form: str) -> None:
     """
     known = status_of(invocation.project, patterns, current=True)
     removals = removals_of(known)
-    invocation.terminal.report(lambda: removals_document(removals, known.plan), lambda: removals_json(removals), form)
+    invocation.terminal.report(
+        lambda: removals_document(removals, known.plan, known.now), lambda: removals_json(removals), form
+    )
 
 
 @command("request", "reconciler removal request europe/staging/offers --code ONB10011")

@@ -99,11 +99,10 @@ def _create(directory: Path, choices: Choices, data_directory: Path, undo: ExitS
     if choices.github:
         files |= _workflow(directory, choices.environments, state)
     _write(directory, files, undo)
-    following = [Step("then run", ("reconciler", "validate"))]
+    following = [Step("check the configuration", ("reconciler", "validate"))]
     if choices.begins_here:
-        init, when = ("reconciler", "state", "init"), "if no subscription exists yet, begin the record with"
-        following += [Step(when, (*init, "--complete")), Step("or, if subscriptions exist already, with", init)]
-        following += [Step("to see what an apply creates, run", ("reconciler", "plan"))]
+        begin = Step("begin the record, with --complete if no subscription exists yet", ("reconciler", "state", "init"))
+        following += [begin, Step("to see what an apply creates, run", ("reconciler", "plan"))]
     else:
         following += [Step("begin the record once, from your own machine")]
     if key is None and state != FILE:

@@ -84,7 +84,8 @@ def _after_takers(
     removal = change
     if change.action is Action.REPLACE:
         yield replace(change, concerns=())
-        removal = replace(change, action=Action.REMOVE, request=None, reasons=(_MOVED,), warnings=())
+        warnings = (reasons.STILL_DELIVERS,)
+        removal = replace(change, action=Action.REMOVE, request=None, reasons=(_MOVED,), warnings=warnings)
         taking = sorted({change.address, *taking})
     elsewhere = [taker for taker in taking if taker in stuck]
     unselected = [taker for taker in taking if not selection.has(taker) and taker not in stuck]

@@ -60,6 +60,7 @@ class Case(Struct, frozen=True):
     ) -> Change:
         """Return a change of this address with these fields."""
         in_force = (attempt for attempt in self.attempts if attempt.in_force)
+        consequences = (reasons.STILL_DELIVERS,) if action is Action.REMOVE else ()
         return Change(
             self.address,
             action,
@@ -70,7 +71,7 @@ class Case(Struct, frozen=True):
             before=tuple(sorted(in_force, key=lambda attempt: attempt.id)),
             after=self.after,
             reasons=why,
-            warnings=tuple(warnings),
+            warnings=(*warnings, *consequences),
         )
 
 

@@ -255,8 +255,7 @@ def _confirm(statement: ConfirmRemoval, attempts: list[Attempt], context: Statem
 
 
 def _not_requested(attempt: Attempt, named: Sequence[str]) -> Message:
-    codes = named or tuple(attempt.cancelled) or (("CODE",) if attempt.removed_codes else attempt.codes)
-    words = removal_command("confirm", attempt, codes)
+    words = removal_command("confirm", attempt, named or tuple(attempt.cancelled) or attempt.codes)
     what = f"attempt {attempt.id} is in force, and its removal was not requested"
     way = step("if the operator removed it, run", *words)
     return Message("removal-not-requested", what, attempt.address, (way,))

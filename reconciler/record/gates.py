@@ -60,7 +60,8 @@ class Standing(Struct, frozen=True):
 
     `missing` are the remembered heads that the record lacks, sorted; they include the head in the second place.
     `elsewhere` are the other places at which this machine saw missing heads. `named_by` is the setting that names the
-    place and overrides `config/`, or "" if there is none.
+    place and overrides `config/`, or "" if there is none. `second_ahead` is true if the second place names a missing
+    head.
     """
 
     place: str
@@ -68,6 +69,7 @@ class Standing(Struct, frozen=True):
     missing: tuple[str, ...] = ()
     elsewhere: tuple[str, ...] = ()
     named_by: str = ""
+    second_ahead: bool = False
 
     @property
     def first_gate_open(self) -> bool:
@@ -105,6 +107,7 @@ def stand(
         tuple(obstacle for obstacle, stands in obstacles.items() if stands),
         missing,
         tuple(sorted(seen - {place})),
+        second_ahead=second in missing,
     )
 
 
@@ -213,7 +216,10 @@ def _message(obstacle: Obstacle, record: Record, standing: Standing, expected: s
             )
         case Obstacle.HEADS_MISSING:
             noun = "head that was seen before is" if count == 1 else "heads that were seen before are"
-            what = f"{count} {noun} missing: the record is an older version, or another record"
+            lacking = f"{count} {noun} missing"
+            if standing.second_ahead:
+                lacking = f"the branch {head_branch(standing.place)} names a head that the record lacks"
+            what = f"{lacking}: the record is an older version, or another record"
             recover = ("reconciler", "state", "recover", "FILE")
             uses = ((seen, use_place(seen, standing.named_by)) for seen in standing.elsewhere)
             in_use = (step(f"if the record is in use at {seen}: {use}") for seen, use in uses)
@@ -255,8 +261,11 @@ def removal_command(verb: str, attempt: Attempt, codes: Collection[str]) -> tupl
 
 
 def codes_to_name(attempt: Attempt, codes: Collection[str]) -> tuple[str, ...]:
-    """Return the codes that a command must name: none if `codes` has all codes of the attempt."""
-    return () if set(codes) >= set(attempt.codes) else tuple(codes)
+    """Return the codes that a command must name: none if `codes` has all codes that the attempt ever had.
+
+    A command without codes does not end the rest of an attempt if it is pasted again after a part was removed.
+    """
+    return () if set(codes) >= {*attempt.codes, *attempt.removed_codes} else tuple(codes)
 
 
 def removal_options(ids: Iterable[str], codes: Iterable[str] = ()) -> tuple[str, ...]:

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 _WORDS = ("created", "rejected", "not sent", "outcome unknown", "restored", "removal requested", "skipped")
 WORDS = dict(zip(Done, _WORDS, strict=True))
+_SEVERAL = {Done.REQUESTED: "removals requested"}
 TONES = {Done.CREATED: Tone.ADDED, Done.RESTORED: Tone.CHANGED, Done.REQUESTED: Tone.REMOVED}
 """WORDS names each outcome, in the order of `Done`. TONES holds the tones of the outcomes that are not errors."""
 _ELSEWHERE = "already done by another run"
-_COLUMNS = ("", "address", "outcome", "status", "attempt")
+_COLUMNS = ("", "address", "outcome", "HTTP", "attempt")
 
 
 def apply_document(applied: Applied) -> Document:
@@ -72,14 +73,18 @@ def _verdict(applied: Applied) -> str:
     elsewhere = _done_elsewhere(applied)
     counts = Counter(result.outcome for result in applied.results if result not in elsewhere)
     unknown = max(counts.pop(Done.UNKNOWN, 0), len(applied.unresolved))
-    words = [f"{counts[outcome]} {WORDS[outcome]}" for outcome in Done if counts[outcome]]
+    words = [
+        counted(counts[outcome], WORDS[outcome], _SEVERAL.get(outcome, WORDS[outcome]))
+        for outcome in Done
+        if counts[outcome]
+    ]
     words += [f"{len(elsewhere)} {_ELSEWHERE}"] if elsewhere else []
     nothing = not elsewhere and set(counts) <= {Done.REJECTED, Done.NOT_SENT, Done.SKIPPED}
     first = "Interrupted" if applied.signal else "Nothing applied" if nothing else "Applied"
     done = f"{first}: {', '.join(words)}." if words else "Interrupted." if applied.signal else ""
     lost = sum(not result.recorded for result in applied.results)
-    leads = [f"outcome unknown: {unknown}"] if unknown else []
-    leads += [f"{counted(lost, 'outcome')} not recorded"] if lost else []
+    leads = [f"{counted(unknown, 'outcome')} unknown"] if unknown else []
+    leads += [f"{lost} of {counted(len(applied.results), 'outcome')} not saved in the record"] if lost else []
     lead = f"{capital(listed(leads) or 'a create is unresolved')}{'' if applied.signal else ' (exit 3)'}."
     lead = lead if applied.verdict is Verdict.UNRESOLVED else ""
     if lead or done:
@@ -143,14 +148,22 @@ def _problem(result: Result, applied: Applied) -> Message:
     return Message(f"result-{result.outcome}", f"{WORDS[result.outcome]}: {result.detail}", result.address, steps)
 
 
-def unresolved_alerts(attempts: Iterable[Attempt], plan: Plan | None, label: str = "Error") -> tuple[Alert, ...]:
+def unresolved_alerts(
+    attempts: Iterable[Attempt], plan: Plan | None, label: str = "Error", now: float = 0.0
+) -> tuple[Alert, ...]:
     """Return alerts about unknown outcomes. The plan gives the reasons, because it takes notifications into account.
 
     For an attempt that the next apply sends again, the alert is only a note.
     """
-    messages = [_in_plan(attempt, plan) or unresolved(attempt, {}, 0.0) for attempt in attempts]
+    messages = [_in_plan(attempt, plan) or unresolved(attempt, {}, now) for attempt in attempts]
     notes = [message for message in messages if message.name == "sent-again-later"]
     return (*alerts((message for message in messages if message not in notes), label), *alerts(notes, "Note"))
+
+
+def to_ask(attempts: Iterable[Attempt], plan: Plan | None) -> list[Attempt]:
+    """Return the attempts that the operator must look up: those that neither the next apply nor a command settles."""
+    said = [(attempt, _in_plan(attempt, plan)) for attempt in attempts]
+    return [attempt for attempt, message in said if message is None or message.name in ("unresolved", "in-flight")]
 
 
 def _in_plan(attempt: Attempt, plan: Plan | None) -> Message | None:
@@ -169,9 +182,14 @@ def _in_plan(attempt: Attempt, plan: Plan | None) -> Message | None:
 def _letters(applied: Applied) -> Iterator[Letter]:
     yield from letters_by_target(applied.restored, Purpose.KEEP)
     yield from letters_by_target(applied.removal, Purpose.DELETE)
-    said = [(attempt, _in_plan(attempt, applied.left)) for attempt in applied.unresolved]
-    asked = (attempt for attempt, message in said if message is None or message.name in ("unresolved", "in-flight"))
-    yield from letters_by_target(asked, Purpose.ASK)
+    yield from letters_by_target(to_ask(applied.unresolved, applied.left), Purpose.ASK)
+
+
+def confirm_command(attempts: Sequence[Attempt], codes: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the words of the command that confirms the removal of attempts of one target, or of these codes."""
+    first, *others = {attempt.address for attempt in attempts}
+    where = f"{first.target}/*" if others else first
+    return "reconciler", "removal", "confirm", where, *removal_options([attempt.id for attempt in attempts], codes)
 
 
 def _left(applied: Applied) -> Sequence[str]:
@@ -182,12 +200,10 @@ def _left(applied: Applied) -> Sequence[str]:
 
 def _next(applied: Applied) -> Iterator[Todo]:
     if applied.removal:
-        ids: dict[str, list[str]] = {}
+        targets: dict[str, list[Attempt]] = {}
         for attempt in sorted(applied.removal, key=lambda attempt: (attempt.address, attempt.id)):
-            ids.setdefault(attempt.address.target, []).append(attempt.id)
-        named = {f"{target}/*": removal_options(attempts) for target, attempts in ids.items()}
-        commands = tuple(("reconciler", "removal", "confirm", where, *options) for where, options in named.items())
-        yield Todo("Once the operator has deleted them, run", commands)
+            targets.setdefault(attempt.address.target, []).append(attempt)
+        yield Todo("Once the operator has deleted them, run", tuple(map(confirm_command, targets.values())))
     if _is_unfinished(applied) or applied.signal:
         yield Todo("To see what is left, run", (("reconciler", "plan"),))
     elif applied.results and applied.verdict is not Verdict.UNRESOLVED:

@@ -31,12 +31,12 @@ def doctor_document(findings: Sequence[Finding]) -> Document:
         for finding in findings
         if finding.health in (Health.OK, Health.SKIPPED)
     )
+    passed = (Details("Passed or skipped", (Table(("", "check", "where", "what"), fine),)),) if fine else ()
     return Document(
         "doctor",
         f"Checks: {listed(words)}." if words else "Nothing to check.",
         Tone.ERROR if failed else Tone.WARNING if warnings else Tone.ADDED,
-        body=(*failed, *warnings),
-        details=(Details("Passed or skipped", (Table(("", "check", "where", "what"), fine),)),) if fine else (),
+        body=(*passed, *failed, *warnings),
     )
 
 

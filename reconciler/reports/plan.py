@@ -16,8 +16,9 @@ from reconciler.reports.words import SIGNS, capital, counted, listed
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from reconciler.errors import Step
     from reconciler.model.desired import Subscription
-    from reconciler.model.plan import Change, Duplicate, Plan, Request, TargetPlan
+    from reconciler.model.plan import Change, Duplicate, Plan, Request, Surplus, TargetPlan
     from reconciler.model.record import Attempt
     from reconciler.reports.differences import FieldValues
 
@@ -76,7 +77,8 @@ def describe_differences(plan: Plan) -> list[str]:
     surplus = across_targets(plan, lambda target: target.surplus)
     duplicates = across_targets(plan, lambda target: target.duplicates)
     awaiting = across_targets(plan, lambda target: target.awaiting_removal)
-    codes = sum(len(item.codes) for item in surplus)
+    twice = {(attempt, route.code) for route in duplicates for attempt in route.attempts}
+    codes = sum((item.attempt, code) not in twice for item in surplus for code in item.codes)
     undeclared = sum(attempt.in_force for attempt in plan.undeclared)
     since = [attempt.requested for attempt in awaiting if attempt.requested]
     when = f" since {min(since)}" if since else ""
@@ -175,24 +177,41 @@ def blocked_alerts(plan: Plan) -> Iterator[doc.Alert]:
         for change, message in reasons
         if message.name not in _IN_THE_DIFFERENCE
     ]
-    yield from alerts(located, "Blocked")
+    yield from alerts(sorted(located, key=lambda message: message.name == "waits-for-blocked"), "Blocked")
 
 
-def surplus_messages(plan: Plan) -> Iterator[Message]:
-    """Yield a message for each attempt's surplus codes.
+def surplus_messages(plan: Plan, duplicates: Sequence[Duplicate]) -> Iterator[Message]:
+    """Yield messages for the codes that the same attempts deliver twice, then for each attempt's other surplus codes.
 
-    The message has the command that requests the removal of these codes, unless it was already requested.
+    The messages have the commands that request the removal of these codes, unless it was already requested.
     """
-    for surplus in across_targets(plan, lambda target: target.surplus):
-        codes = ", ".join(surplus.codes)
+    every = across_targets(plan, lambda target: target.surplus)
+    groups: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+    for route in duplicates:
+        groups.setdefault((route.target, route.url, route.attempts), []).append(route.code)
+    for (target, url, attempts), shared in groups.items():
+        what = f"{listed(shared)} {'is' if len(shared) == 1 else 'are'} delivered twice to {url}"
+        here = (surplus for surplus in every if surplus.attempt in attempts and surplus.address.target == target)
+        requests = (_request_step(surplus, [code for code in surplus.codes if code in shared]) for surplus in here)
+        steps = tuple(filter(None, requests))
+        yield Message("delivered-twice", f"{what}, by attempts {listed(attempts)}", target, steps)
+    twice = {(attempt, route.code) for route in duplicates for attempt in route.attempts}
+    for surplus in every:
+        codes = [code for code in surplus.codes if surplus.requested or (surplus.attempt, code) not in twice]
         if surplus.requested:
-            yield Message("surplus-requested", f"delivers {codes} until the operator removes it", surplus.address)
-            continue
-        options = removal_options((surplus.attempt,), surplus.codes)
-        command = ("reconciler", "removal", "request", surplus.address, *options)
-        what = f"delivers {counted(len(surplus.codes), 'surplus code')}: {codes}"
-        steps = (step("to request the removal of surplus codes, run", *command),)
-        yield Message("surplus", what, surplus.address, steps)
+            what = f"delivers {', '.join(codes)} until the operator removes it"
+            yield Message("surplus-requested", what, surplus.address)
+        elif request := _request_step(surplus, codes):
+            what = f"delivers {counted(len(codes), 'surplus code')}: {', '.join(codes)}"
+            yield Message("surplus", what, surplus.address, (request,))
+
+
+def _request_step(surplus: Surplus, codes: Sequence[str]) -> Step | None:
+    """Return the step that requests the removal of some surplus codes, or None if no request is needed."""
+    if surplus.requested or not codes:
+        return None
+    command = ("reconciler", "removal", "request", surplus.address, *removal_options((surplus.attempt,), codes))
+    return step("to request the removal of surplus codes, run", *command)
 
 
 def superseded_alerts(attempts: Iterable[Attempt]) -> tuple[doc.Alert, ...]:
@@ -203,9 +222,8 @@ def superseded_alerts(attempts: Iterable[Attempt]) -> tuple[doc.Alert, ...]:
 
 
 def _summary(plan: Plan) -> Iterator[doc.Block]:
-    yield from alerts(surplus_messages(plan), "Warning")
-    for route in across_targets(plan, lambda target: target.duplicates):
-        yield doc.Paragraph(duplicate_text(route, "delivered"), doc.Tone.WARNING)
+    duplicates = across_targets(plan, lambda target: target.duplicates)
+    yield from alerts(surplus_messages(plan, duplicates), "Warning")
     for attempt in across_targets(plan, lambda target: target.awaiting_removal):
         partial = set(attempt.requested_codes) < set(attempt.codes)
         codes = f" of {', '.join(attempt.requested_codes)}" if partial else ""
@@ -229,11 +247,6 @@ def _urls(plan: Plan, *, overridden: bool) -> tuple[tuple[str, str], ...]:
         )
         if (field in target.overridden) is overridden
     )  # fmt: skip
-
-
-def duplicate_text(route: Duplicate, how: str) -> str:
-    """Return the text that says that a route is delivered twice. `how` is "delivered" or "recorded"."""
-    return f"{route.target}: {route.code} is {how} twice to {route.url}, by attempts {listed(route.attempts)}"
 
 
 def _next(plan: Plan, saved: str, *, applies: bool) -> Iterator[doc.Todo]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from reconciler.model.record import Status
 from reconciler.reports.document import Document, Facts, Heading, Table, Tone, alerts
 from reconciler.reports.words import STATUS, counted
 
@@ -28,7 +29,7 @@ def record_document(attempts: Sequence[Attempt], messages: Sequence[Message], *,
             body += [Heading(f"{attempt.address}, attempt {attempt.id}"), Facts(_facts(attempt))]
     elif attempts:
         rows = [
-            (attempt.address, STATUS[attempt.status], ", ".join(attempt.codes), attempt.url, attempt.since, attempt.id)
+            (attempt.address, _status(attempt), ", ".join(attempt.codes), attempt.url, attempt.since, attempt.id)
             for attempt in attempts
         ]
         tones = [Tone.ERROR if attempt.unresolved else Tone.PLAIN for attempt in attempts]
@@ -44,9 +45,13 @@ def record_document(attempts: Sequence[Attempt], messages: Sequence[Message], *,
     )
 
 
+def _status(attempt: Attempt) -> str:
+    return STATUS[attempt.status] if attempt.status is not Status.GONE or attempt.removed else "not created"
+
+
 def _facts(attempt: Attempt) -> tuple[tuple[str, str], ...]:
     rows = (
-        ("status", STATUS[attempt.status]),
+        ("status", _status(attempt)),
         ("event codes", ", ".join(attempt.codes)),
         ("URL", attempt.url),
         ("service", attempt.base_url),

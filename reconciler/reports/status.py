@@ -10,13 +10,12 @@ from reconciler.model.record import Status
 from reconciler.model.status import Proof
 from reconciler.record.gates import removal_command
 from reconciler.reports import document as doc
-from reconciler.reports.apply import unresolved_alerts
+from reconciler.reports.apply import to_ask, unresolved_alerts
 from reconciler.reports.document import alerts
 from reconciler.reports.plan import (
     awaits_operator,
     blocked_alerts,
     describe_differences,
-    duplicate_text,
     is_in_line,
     matrix,
     superseded_alerts,
@@ -47,10 +46,10 @@ def status_document(status: ProjectStatus) -> doc.Document:
             ("Record", f"{status.plan.place} ({counted(status.plan.entries, 'entry', 'entries')})"),
             ("Digest", status.plan.digest),
         ),
-        alerts=(*blocked_alerts(status.plan), *unresolved_alerts(_unmentioned(status), status.plan)),
+        alerts=(*blocked_alerts(status.plan), *unresolved_alerts(_unmentioned(status), status.plan, now=status.now)),
         body=tuple(block for target in status.targets for block in _target_blocks(target)),
         summary=(
-            *alerts((*surplus_messages(status.plan), *_warnings(status)), "Warning"),
+            *alerts((*_deliveries(status), *_warnings(status)), "Warning"),
             *superseded_alerts(status.plan.superseded),
             *(doc.Paragraph(text, doc.Tone.WARNING) for text in _difference_texts(status)),
         ),
@@ -89,7 +88,8 @@ def _next(status: ProjectStatus) -> Iterator[doc.Todo]:
     options = status.plan.options
     if status.plan.changes:
         yield doc.Todo("To see the changes, run", (("reconciler", "plan", *options),))
-    if awaits_operator(status.plan) or any(not attempt.in_flight(status.now) for attempt in _unresolved(status)):
+    asked = to_ask(_unresolved(status), status.plan)
+    if awaits_operator(status.plan) or any(not attempt.in_flight(status.now) for attempt in asked):
         yield doc.Todo("To see the message to the operator, run", (("reconciler", "removal", "list", *options),))
 
 
@@ -97,6 +97,11 @@ def _unmentioned(status: ProjectStatus) -> list[Attempt]:
     """Return the unresolved attempts that the plan's reasons do not mention, because they block no change."""
     blocking = {attempt.id for change in status.plan.changes for attempt in change.blocking}
     return [attempt for attempt in _unresolved(status) if attempt.id not in blocking]
+
+
+def _deliveries(status: ProjectStatus) -> Iterator[Message]:
+    duplicates = [route for target in status.targets for route in target.duplicates]
+    return surplus_messages(status.plan, duplicates)
 
 
 def _warnings(status: ProjectStatus) -> Iterator[Message]:
@@ -116,8 +121,9 @@ def _warnings(status: ProjectStatus) -> Iterator[Message]:
 
 def _difference_texts(status: ProjectStatus) -> Iterator[str]:
     for target in status.targets:
-        yield from (duplicate_text(route, "delivered") for route in target.duplicates)
-        yield from (duplicate_text(route, "recorded") for route in target.recorded_twice)
+        for route in target.recorded_twice:
+            attempts = listed(route.attempts)
+            yield f"{route.target}: {route.code} is recorded twice to {route.url}, by attempts {attempts}"
         for attempt in target.awaiting_removal:
             since = f" since {ago(attempt.requested, status.now)}" if attempt.requested else ""
             yield f"{attempt.address}: removal awaited{since} (attempt {attempt.id})"
@@ -140,10 +146,13 @@ def _attempt_row(observed: ObservedAttempt) -> tuple[str, ...]:
 
 
 def _codes(observed: ObservedAttempt) -> str:
+    codes = observed.attempt.codes
+    if len(codes) <= 2:
+        return ", ".join(f"{code}: {each.proof}" if (each := observed.evidence.get(code)) else code for code in codes)
     proofs = Counter(evidence.proof for evidence in observed.evidence.values())
     words = [f"{proofs[proof]} {proof}" for proof in Proof if proofs[proof]]
-    codes = counted(len(observed.attempt.codes), "code")
-    return f"{codes}: {', '.join(words)}" if words else codes
+    number = counted(len(codes), "code")
+    return f"{number}: {', '.join(words)}" if words else number
 
 
 def _matrix(status: ProjectStatus) -> doc.Table:

@@ -42,12 +42,13 @@ class Layout(Struct, frozen=True):
 
 def render(document: doc.Document, layout: Layout = Layout()) -> str:  # noqa: B008 - frozen
     """Return a document as lines that each end with a newline, or "" for an empty document."""
-    sections: list[Iterable[doc.Block]] = [document.alerts, document.body, document.summary]
+    body = (block for block in document.body if layout.verbose or not isinstance(block, doc.Details))
+    sections: list[Iterable[doc.Block]] = [document.alerts, body, document.summary]
     if document.title:
         sections.append((doc.Heading(document.title, document.tone),))
     sections.append((document.next,) if document.next else ())
     if layout.verbose:
-        sections.append((doc.Facts(document.facts), *document.details))
+        sections += [(doc.Facts(document.facts),), document.details]
     texts = ["".join(f"{line}\n" for line in _section(section, layout)) for section in sections]
     return "\n".join(filter(None, texts))
 
@@ -55,7 +56,8 @@ def render(document: doc.Document, layout: Layout = Layout()) -> str:  # noqa: B
 def _section(blocks: Iterable[doc.Block], layout: Layout) -> Iterator[str]:
     before: doc.Block | None = None
     for block in blocks:
-        apart = isinstance(block, _APART) or isinstance(before, (doc.Table, doc.Letter))
+        apart = isinstance(block, _APART) or isinstance(before, (doc.Table, doc.Letter, doc.Details))
+        apart = apart or (isinstance(before, doc.Alert) and isinstance(block, doc.Paragraph))  # not one of its steps
         if before is not None and apart and not isinstance(before, doc.Heading):
             yield ""
         yield from _lines(block, layout)
@@ -134,20 +136,9 @@ def _table(table: doc.Table, layout: Layout) -> Iterator[str]:
     tones = (_BOLD, *(_STYLES[tone] for tone in table.tones))
     for row, style in zip_longest((table.head, *rows), tones, fillvalue=""):
         yield _styled(harmless_line(_row(row[:fitting], widths)), style, layout)
-        for line in _filled(filter(None, row[fitting:]), layout.width):
-            yield from _wrapped(line, layout, "    ")
-
-
-def _filled(cells: Iterable[str], width: int | None) -> Iterator[str]:
-    """Yield lines of cells, with as many cells on each line as fit."""
-    line = ""
-    for cell in cells:
-        if line and width is not None and len(f"    {line}{_GAP}{cell}") > width:
-            yield line
-            line = ""
-        line = f"{line}{_GAP}{cell}" if line else cell
-    if line:
-        yield line
+        for name, cell in zip(table.head[fitting:], row[fitting:], strict=True):
+            if cell and row is not table.head:
+                yield from _wrapped(f"{name}: {cell}", layout, "    ")
 
 
 def _row(cells: Iterable[str], widths: Iterable[int]) -> str:

@@ -184,7 +184,7 @@ class Transport:
             )
 
         result = exchange.result(perform, secrets)
-        if logger.isEnabledFor(logging.DEBUG):
+        if method != "HEAD" and logger.isEnabledFor(logging.DEBUG):  # the finding about a probe has its status
             place, came = url.partition("?")[0].partition("#")[0].rpartition("@")[2], steady() - started
             logger.debug(
                 "%s %s: %s, %.3f s", method, place, result.status if isinstance(result, Reply) else result.reason, came

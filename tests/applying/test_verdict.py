@@ -7,7 +7,14 @@ from msgspec.structs import replace
 from support.applying_bench import TARGET
 from support.scene import USA, Scene, hooks
 
-from reconciler.applying.verdict import completed, under_way, unresolved, verdict_of, verdict_without_record
+from reconciler.applying.verdict import (
+    closed_gates,
+    completed,
+    under_way,
+    unresolved,
+    verdict_of,
+    verdict_without_record,
+)
 from reconciler.errors import Message
 from reconciler.model.address import Address
 from reconciler.model.outcome import Outcome
@@ -25,6 +32,14 @@ def plan_of(*changes: Change) -> Plan:
 def blocked(address: Address, block: Block, *depends_on: Address) -> Change:
     """Return a blocked change."""
     return Change(address, Action.BLOCKED, block=block, depends_on=depends_on)
+
+
+def test_an_apply_names_each_closed_gate_of_the_plan() -> None:
+    """Another account too, if an unknown create blocks the only change of its target."""
+    gate, foreign = (Message(name, "closed") for name in ("loss-open", "other-account"))
+    plan = plan_of(blocked(A, Block.UNRESOLVED))
+    target = replace(plan.targets[TARGET], foreign=(foreign,))
+    assert [gate, foreign] == closed_gates(replace(plan, gates=(gate,), targets={TARGET: target}))
 
 
 def test_an_unknown_create_of_a_target_that_is_declared_no_more() -> None:

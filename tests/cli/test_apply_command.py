@@ -128,6 +128,15 @@ def test_an_empty_value_is_a_usage_error(words: tuple[str, ...], project: Comman
     assert created(sandbox) == 0
 
 
+@pytest.mark.parametrize(
+    ("words", "meant"), [(("apply", "--yes"), "'--auto-approve'"), (("state", "init", "--auto-approve"), "'--yes'")]
+)
+def test_consent_by_the_option_of_another_command(words: tuple[str, ...], meant: str, project: CommandLine) -> None:
+    """The usage error names the command's own; for any other unknown option, it names none of these."""
+    assert f"No such option '{words[-1]}'. Did you mean {meant}?" in project(*words).err
+    assert meant not in project(*words[:-1], "--zzz").err
+
+
 def test_the_saved_plan_is_the_document_of_plan(project: CommandLine, sandbox: Sandbox) -> None:
     """`--out` writes what `--format json` prints."""
     ran = project.fine("plan", "--out", "plan.json", "--format", "json")

@@ -37,12 +37,14 @@ def test_a_record_begins_with_a_loss_open(project: CommandLine) -> None:
 
 
 def test_in_ci_init_leaves_the_record_to_a_person(project: CommandLine) -> None:
-    """A job does not know what exists, so no message names `state init` there."""
+    """A job does not know what exists, so no message names `state init` there. The steps are numbered."""
     assert "reconciler state init" in project.fine("init", "here").out
     project.environment.setenv("CI", "true")
     told = project.fine("init", "there").out
     assert "state init" not in told
     assert "Begin the record once, from your own machine" in told
+    steps = told.partition("Next:\n\n")[2].splitlines()
+    assert ["1.", "2.", "3.", "4."] == [line.split()[0] for line in steps if not line.startswith("  ")]
 
 
 def test_target_without_facts_is_bound_to_nothing(project: CommandLine) -> None:

@@ -784,6 +784,20 @@ class TestRemoval:
         project.say(CancelRemoval(OFFERS, codes=one))
         assert steps(project, ConfirmRemoval(OFFERS)) == [f"{confirm} --code ONB10002"]
 
+    @pytest.mark.parametrize("cancelled", [True, False])
+    def test_advice_after_a_part_was_removed_is_not_the_command_that_gave_it(self, cancelled: bool) -> None:
+        """It names each remaining code, and confirms their removal."""
+        project = project_with(*created("a", OFFERS, "ONB10001", "ONB10002", "ONB10003"))
+        if cancelled:
+            project.say(RequestRemoval(OFFERS))
+            project.say(CancelRemoval(OFFERS))
+        project.say(ConfirmRemoval(OFFERS, ("a",), ("ONB10001",)))
+        rest = ("ONB10002", "ONB10003")
+        advised = " ".join(("reconciler removal confirm", OFFERS, "--attempt a", *(f"--code {code}" for code in rest)))
+        assert [advised] == steps_shown(project, ConfirmRemoval(OFFERS, ("a",)))
+        project.say(ConfirmRemoval(OFFERS, ("a",), rest))
+        assert status(project, "a") is Status.GONE
+
     def test_confirmed_codes_are_not_taken_for_the_rest(self) -> None:
         """Pasted again after surplus codes were confirmed, it does not end the rest."""
         project = project_with(*created("a", OFFERS, "ONB10001", "ONB10002"))

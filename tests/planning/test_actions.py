@@ -237,7 +237,7 @@ def test_remove(scene: Scene) -> None:
     held = scene.hold("offers", "ONB10001", hooks("offers"))
     change = scene.change()
     assert (Action.REMOVE, None, None, (held,)) == (change.action, change.request, change.after, change.concerns)
-    assert ["not-desired"] == names(change)
+    assert (["not-desired"], ["still-delivers"]) == (names(change), warned(change))
     scene.apply()
     plan = scene.plan()
     assert ([], (scene.attempt(held),)) == (plan.changes, plan.targets[EUROPE].awaiting_removal)

@@ -211,7 +211,7 @@ def test_sent_again_is_not_forgotten(scene: Scene) -> None:
     """It blocks nothing and counts for nothing, but plan, apply, status and the message to the operator name it."""
     (lost,) = scene.attempts
     scene.apply()
-    planned, listed = scene.plan(), removals_document(removals(scene.status()))
+    planned, listed = scene.plan(), removals_document(removals(scene.status()), scene.plan(), scene.now)
     applied = apply_document(Applied((), Verdict.DONE, left=planned))
     for document in (plan_document(planned), applied, status_document(scene.status()), listed):
         for form in (render, markdown.render, html.render):
@@ -221,9 +221,17 @@ def test_sent_again_is_not_forgotten(scene: Scene) -> None:
             assert "by other means" not in said
             assert (document is listed) == ("state resolve" in said)
         assert document is listed or document.title == "No changes. 1 subscription matches the configuration."
-    assert "Nothing awaits removal." == listed.title
+    assert ("1 superseded create.", False) == (listed.title, "After" in render(listed))
     scene.resolve(lost.id, created=False)
     assert lost.id not in render(plan_document(scene.plan()))
+
+
+def test_the_operator_is_not_asked_about_what_the_next_apply_sends_again(scene: Scene) -> None:
+    """The list says that there is nothing to do, and has no question below; the status does not name the list."""
+    status = scene.status()
+    listed = removals_document(removals(status), status.plan, status.now)
+    assert ([], "1 unresolved create.") == (list(listed.body), listed.title)
+    assert ("nothing to do" in render(listed), "removal list" in render(status_document(status))) == (True, False)
 
 
 def test_sent_again_by_itself_is_no_error(scene: Scene) -> None:

@@ -18,6 +18,7 @@ from reconciler.model.outcome import Outcome
 from reconciler.model.plan import SENDS, Action, Block
 from reconciler.model.record import Status
 from reconciler.model.url import filled, normal_url, service_key
+from reconciler.planning import reasons
 from reconciler.planning.evidence import Sighting, match
 from reconciler.planning.planner import plan as make_plan
 from reconciler.planning.status import removals, status
@@ -283,6 +284,7 @@ def test_shape(scene: Scene) -> None:
     for change in changes:
         assert (change.action in SENDS) == (change.request is not None)
         assert (change.action is Action.BLOCKED) == (change.block is not None)
+        assert (change.action is Action.REMOVE) == (reasons.STILL_DELIVERS in change.warnings)
         assert change.reasons
         assert known.issuperset(change.concerns)
         assert [*change.concerns] == sorted(change.concerns)

@@ -83,7 +83,7 @@ def test_second_place(scene: Scene) -> None:
     assert standing(scene.record, second=before).open
     assert (Obstacle.SECOND_MISSING,) == standing(scene.record, second="").obstacles
     found = standing(scene.record, second="f" * 64)
-    assert ((Obstacle.HEADS_MISSING,), ("f" * 64,)) == (found.obstacles, found.missing)
+    assert ((Obstacle.HEADS_MISSING,), ("f" * 64,), True) == (found.obstacles, found.missing, found.second_ahead)
 
 
 def test_loss_open(scene: Scene) -> None:

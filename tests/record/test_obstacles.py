@@ -62,6 +62,14 @@ def test_nothing_but_a_loss_makes_a_missing_second_branch_again() -> None:
     assert told(place, (Obstacle.SECOND_MISSING,)) == {"second-missing": [ACCEPT]}
 
 
+def test_second_branch_that_is_ahead_is_named() -> None:
+    """A machine that never saw the record has not seen the missing head before."""
+    record, place = fold(parse(record_of(), "memory:a")), "git+https://git.test/a.git#records"
+    standing = Standing(place, (Obstacle.HEADS_MISSING,), ("d" * 64,), second_ahead=True)
+    (message,) = obstacle_messages(record, standing)
+    assert message.what.startswith("the branch records-head names a head that the record lacks")
+
+
 def test_complete_names_the_losses_that_are_open() -> None:
     """Pasted late, it ends no later one."""
     loss = LossOpened(at=AT, loss="lost", cause="accepted")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import combinations
 
 import pytest
@@ -12,7 +13,7 @@ from reconciler.model.address import Address, TargetName
 from reconciler.model.desired import ParityException
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Action, Applied, Block, Done, Finding, Health, Result, Verdict
-from reconciler.model.record import Status
+from reconciler.model.record import Said, Status
 from reconciler.model.status import (
     AwaitingRemoval,
     Difference,
@@ -69,27 +70,31 @@ def test_an_unresolved_create_is_told_with_both_ways_to_settle_it() -> None:
     """The verdict names the exit code, and the letter asks the operator."""
     document = apply_document(Applied((result(Done.UNKNOWN),), Verdict.UNRESOLVED, unresolved=(UNKNOWN,)))
     text = terminal.render(document)
-    assert document.title == "Outcome unknown: 1 (exit 3)."
+    assert document.title == "1 outcome unknown (exit 3)."
     assert f"reconciler state resolve {OFFERS} --created --attempt {UNKNOWN.id}" in text
     assert f"reconciler state resolve {OFFERS} --not-created --attempt {UNKNOWN.id}" in text
     assert "Does this webhook subscription of europe/staging exist?" in text
 
 
-def test_an_outcome_that_is_not_recorded_is_counted() -> None:
-    """What was created and is in a recovery file only is not merely "created", and the exit code is said."""
-    lost = result(Done.CREATED, recorded=False)
-    document = apply_document(Applied((lost,), Verdict.UNRESOLVED, left=plan(change(Action.CREATE))))
-    assert document.title == "1 outcome not recorded (exit 3). Applied: 1 created."
+@pytest.mark.parametrize(
+    ("done", "unknown", "rest"),
+    [(Done.CREATED, "", " Applied: 2 created."), (Done.UNKNOWN, "2 outcomes unknown and ", "")],
+)
+def test_an_outcome_that_is_not_recorded_is_counted(done: Done, unknown: str, rest: str) -> None:
+    """What is in a recovery file only is not merely "created", nor counted twice, and the exit code is said."""
+    lost = result(done, recorded=False)
+    document = apply_document(Applied((lost, lost), Verdict.UNRESOLVED, left=plan(change(Action.CREATE))))
+    assert document.title == f"{unknown}2 of 2 outcomes not saved in the record (exit 3).{rest}"
 
 
 @pytest.mark.parametrize(
     ("outcomes", "signal", "title"),
     [
-        ((Done.UNKNOWN, Done.CREATED), None, "Outcome unknown: 1 (exit 3). Applied: 1 created."),
-        ((Done.UNKNOWN,), 2, "Outcome unknown: 1. Interrupted."),
-        ((Done.UNKNOWN, Done.CREATED), 15, "Outcome unknown: 1. Interrupted: 1 created."),
-        ((Done.CREATED,), 15, "Outcome unknown: 1. Interrupted: 1 created."),
-        ((Done.CREATED,), None, "Outcome unknown: 1 (exit 3). Applied: 1 created."),
+        ((Done.UNKNOWN, Done.CREATED), None, "1 outcome unknown (exit 3). Applied: 1 created."),
+        ((Done.UNKNOWN,), 2, "1 outcome unknown. Interrupted."),
+        ((Done.UNKNOWN, Done.CREATED), 15, "1 outcome unknown. Interrupted: 1 created."),
+        ((Done.CREATED,), 15, "1 outcome unknown. Interrupted: 1 created."),
+        ((Done.CREATED,), None, "1 outcome unknown (exit 3). Applied: 1 created."),
     ],
 )
 def test_what_is_unknown_comes_first(outcomes: tuple[Done, ...], signal: int | None, title: str) -> None:
@@ -167,10 +172,12 @@ def test_an_apply_without_changes_says_no_less_than_a_plan() -> None:
 
 
 def test_an_apply_ends_with_what_to_do_after_a_removal() -> None:
-    """The request is ready to send, and the command that confirms it follows."""
+    """The request is ready to send, the command that confirms it follows, and the verdict counts the removals."""
+    several = apply_document(Applied((result(Done.REQUESTED),) * 2, Verdict.DONE))
+    assert "Applied: 2 removals requested." == several.title
     text = terminal.render(apply_document(Applied((result(Done.REQUESTED),), Verdict.DONE, removal=(attempt(),))))
     assert "Send to the operator (europe/staging):" in text
-    assert f"reconciler removal confirm 'europe/staging/*' --attempt {ID}" in text  # pasted late, about no other
+    assert f"reconciler removal confirm {OFFERS} --attempt {ID}" in text  # pasted late, about no other
 
 
 @pytest.mark.parametrize("purpose", Purpose)
@@ -206,11 +213,13 @@ def test_there_is_one_letter_for_each_target() -> None:
 
 
 def test_a_status_gives_codes_in_one_line() -> None:
-    """How many there are, and what is known of them."""
+    """How many there are, and what is known of them; two at most are named."""
     evidence = {"A": Evidence(Proof.PROVEN, AT), "B": Evidence(Proof.NEVER_SEEN), "C": Evidence(Proof.NEVER_SEEN)}
     text = terminal.render(status_document(status_of(ObservedAttempt(attempt(codes=("A", "B", "C")), evidence))))
     assert "3 codes: 1 proven, 2 never seen" in text
     assert text.endswith("No changes. 1 subscription matches the configuration.\n")
+    text = terminal.render(status_document(status_of(ObservedAttempt(attempt(codes=("A", "B")), {"A": evidence["A"]}))))
+    assert "A: proven, B  https" in text
 
 
 @pytest.mark.parametrize(
@@ -291,13 +300,15 @@ def test_removals_are_confirmed_together_where_one_command_can_name_them() -> No
     ids = [letter * 32 for letter in "abcde"]
     codes = (("A",), ("A", "B"), ("B",), ("A",), ("A", "B"))
     pairs = zip(ids, codes, strict=True)
-    attempts = [attempt(id=ident, codes=("A", "B"), requested_codes=asked) for ident, asked in pairs]
+    attempts = [
+        attempt(f"europe/staging/{ident[0]}", ("A", "B"), id=ident, requested_codes=asked) for ident, asked in pairs
+    ]
     awaiting = tuple(AwaitingRemoval(held, held.requested_codes, AT) for held in attempts)
     text = terminal.render(removals_document([Removals(STAGING, AT, awaiting)]))
     assert [
         f"reconciler removal confirm 'europe/staging/*' --attempt {ids[0]} --attempt {ids[3]} --code A",
         f"reconciler removal confirm 'europe/staging/*' --attempt {ids[1]} --attempt {ids[4]}",
-        f"reconciler removal confirm {OFFERS} --attempt {ids[2]} --code B",
+        f"reconciler removal confirm europe/staging/c --attempt {ids[2]} --code B",
     ] == [line.strip() for line in text.splitlines() if "removal confirm" in line]
 
 
@@ -373,7 +384,8 @@ def test_failures_of_one_cause_are_one_finding() -> None:
     assert [block.where for block in document.body if isinstance(block, Alert)] == [("a", "b")]
     assert document.title == "Checks: 2 failed for 1 reason and 1 passed."
     assert "right" not in terminal.render(document)
-    assert "right" in terminal.render(document, terminal.Layout(verbose=True))
+    text = terminal.render(document, terminal.Layout(verbose=True))
+    assert ("right" in text, "\n\n\n" in text, text.endswith(f"\n\n{document.title}\n")) == (True, False, True)
 
 
 @pytest.mark.parametrize("healths", [found for count in range(5) for found in combinations(Health, count)])
@@ -418,6 +430,9 @@ def test_the_record_shows_an_address_whole() -> None:
     """Everything that is known of each attempt."""
     text = terminal.render(record_document([attempt(fields={"subscriptionId": "s1"})], [], whole=True))
     assert ["subscriptionId", "s1"] in [line.split() for line in text.splitlines()]
+    ended = [attempt(status=Status.GONE), attempt(status=Status.GONE, removed=Said(AT, {}))]
+    shown = terminal.render(record_document(ended, [], whole=True))
+    assert ["not created", "gone"] == re.findall("status  +(.*)", shown)
     table = terminal.render(record_document([attempt(), UNKNOWN], [], whole=False))
     assert table.endswith("1 subscription in force, 1 unresolved create.\n")
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from textwrap import dedent
 
 import pytest
+from msgspec.structs import replace
 from support.plan_values import AT, ID, OFFERS, URL, attempt, change, duplicate, plan, surplus
 
 from reconciler.errors import Message, step
@@ -12,7 +14,7 @@ from reconciler.model.plan import Action, Block, Plan, Request
 from reconciler.model.record import Status
 from reconciler.reports import html, markdown, terminal
 from reconciler.reports.document import Alert, Field
-from reconciler.reports.plan import change_block, plan_document
+from reconciler.reports.plan import change_block, plan_document, surplus_messages
 
 GATE = Message("loss-open", "a loss is open", "state.jsonl", (step("run", "reconciler", "state", "complete"),))
 AWAITING = attempt(status=Status.AWAITING_REMOVAL, requests=("r",), requested=AT, requested_codes=("ONB10011",))
@@ -22,10 +24,10 @@ NEW_URL = "https://hooks.partner.example/new"
 def test_a_plan_shows_the_difference_first_and_the_next_command_last() -> None:
     """The text of a plan is the difference, one line for each consequence, the counts, the command."""
     both = Message("both-deliver", "both deliver until the operator removes the old one")
-    replace = change(
+    replaced = change(
         Action.REPLACE, before=(attempt(),), after=Request(("ONB10011", "ONB10012"), NEW_URL), warnings=(both,)
     )
-    assert terminal.render(plan_document(plan(replace, selection=("europe/*",)))) == dedent(f"""\
+    assert terminal.render(plan_document(plan(replaced, selection=("europe/*",)))) == dedent(f"""\
           ± europe/staging/offers  replace
               eventCodes: + ONB10012
               webhookUrl: "{URL}" -> "{NEW_URL}"
@@ -74,6 +76,16 @@ def test_blocked_changes_come_first_with_their_reason_told_once() -> None:
     assert [getattr(block, "sign", "") for block in document.body] == ["!", "!", "+"]
 
 
+def test_a_cause_precedes_what_waits_for_it() -> None:
+    """Also where the address that waits is sorted first."""
+    blocked = [
+        change(Action.BLOCKED, f"europe/staging/{name}", block=block, reasons=(Message(name, "x"),))
+        for name, block in (("waits-for-blocked", Block.DEPENDS), ("z", Block.WAITS))
+    ]
+    places = [alert.where for alert in plan_document(plan(*blocked)).alerts if isinstance(alert, Alert)]
+    assert [("europe/staging/z",), ("europe/staging/waits-for-blocked",)] == places
+
+
 def test_a_closed_gate_is_told_once() -> None:
     """The reasons of changes that it blocks repeat nothing."""
     blocked = change(Action.BLOCKED, block=Block.GATE, reasons=(Message("loss-open", "a loss is open"),))
@@ -91,6 +103,21 @@ def test_surplus_names_the_command_that_asks_for_its_removal() -> None:
     )
 
 
+def test_what_is_delivered_twice_is_one_warning() -> None:
+    """It comes first, with the commands that end it, and is not surplus besides; what is surplus follows."""
+    extra, route = replace(surplus(), codes=("LOA10013", "ONB10011", "ONB10012")), duplicate()
+    found = plan(surplus=(extra,), duplicates=(route, replace(route, code="ONB10012")))
+    assert "2 routes delivered twice and 1 surplus code" in plan_document(found).title
+    alerts = [block for block in plan_document(found).summary if isinstance(block, Alert)]
+    request = ("reconciler", "removal", "request", OFFERS, "--attempt", ID, "--code")
+    commands = [(*request, "ONB10011", "--code", "ONB10012"), (*request, "LOA10013")]
+    assert commands == [alert.todos[0].commands[0] for alert in alerts]
+    assert ["ONB10011 and ONB10012 are delivered twice", "delivers 1 surplus code"] == [
+        re.split(" to |:", alert.what)[0] for alert in alerts
+    ]
+    assert ["delivered-twice", "surplus"] == [message.name for message in surplus_messages(found, (route,))]
+
+
 def test_surplus_that_was_requested_names_the_message_to_the_operator() -> None:
     """It is not requested again; whoever waits for it finds how to say that it is removed."""
     document = plan_document(plan(surplus=(surplus(requested=True),)))
@@ -103,9 +130,12 @@ def test_surplus_that_was_requested_names_the_message_to_the_operator() -> None:
 
 def test_an_overridden_address_is_always_shown() -> None:
     """It is said without -v, the others with it alone."""
-    document = plan_document(plan(overridden=("base_url",)))
+    document = plan_document(plan(overridden=("base_url",)), [GATE])
     text = terminal.render(document)
-    assert "Service URLs set outside config/:\neurope/staging base_url  https://api.staging.example\n" in text
+    assert (
+        "reconciler state complete\n\nService URLs set outside config/:\neurope/staging base_url  https://api.staging.example\n"
+        in text
+    )
     assert 1 == markdown.render(document).count("base&#95;url")
     assert "<h2>Service" not in html.render(document)  # below "Notes", which would have nothing else
     assert "login.staging.example" not in terminal.render(document)

@@ -241,13 +241,13 @@ def test_colour_says_nothing_by_itself(drawn: Plan) -> None:
     assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == terminal.render(document, VERBOSE)
 
 
-def test_a_table_that_is_too_wide_continues_on_the_next_line() -> None:
-    """Columns that do not fit a terminal follow below their row, as many on a line as fit, and no cell is lost."""
+def test_a_table_that_is_too_wide_continues_on_the_next_lines() -> None:
+    """Columns that do not fit a terminal follow below each row alike: one on a line, with its name, unless empty."""
     head, row = ("address", "codes", "URL", "attempt"), ("a" * 30, "1 code", "u" * 60, "b" * 32)
-    table = Table(head, (row,), (Tone.ERROR,))
+    table = Table(head, (row, (*row[:2], "u", ""), ("c" * 30, "", "", "b")), (Tone.ERROR,))
     lines = terminal.render(Document("t", "", body=(table,)), terminal.Layout(width=80)).splitlines()
-    first = [f"{head[0]:30}  codes", "    URL  attempt"]
-    assert lines == [*first, f"{row[0]}  1 code", f"    {'u' * 60}", f"    {'b' * 32}"]
+    first, second = [f"{head[0]:30}  codes", f"{row[0]}  1 code"], [f"    URL: {'u' * 60}", f"    attempt: {'b' * 32}"]
+    assert [*first, *second, first[1], "    URL: u", "c" * 30, "    attempt: b"] == lines
 
 
 def test_a_letter_is_not_changed() -> None:

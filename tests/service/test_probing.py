@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email.utils
+import logging
 import time
 from typing import TYPE_CHECKING
 
@@ -31,10 +32,12 @@ def found(url: str, *, of_service: bool = True) -> list[tuple[str, Health]]:
     return [(finding.message.name, finding.health) for finding in findings]
 
 
-def test_a_probe_is_a_head_request(serve: Serve) -> None:
-    """Without credentials, to the root of the server: a webhook endpoint is not called."""
+def test_a_probe_is_a_head_request(serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
+    """Without credentials, to the root of the server: a webhook endpoint is not called. The finding is not logged."""
     server = serve(say(OK))
-    assert found(f"{server.url}/hooks/{{attempt}}?key=x", of_service=False) == [("server-reachable", Health.OK)]
+    with caplog.at_level(logging.DEBUG, logger="reconciler"):
+        assert found(f"{server.url}/hooks/{{attempt}}?key=x", of_service=False) == [("server-reachable", Health.OK)]
+    assert [] == caplog.messages
     (request,) = server.requests
     assert request.startswith(b"HEAD / HTTP/1.1\r\n")
     assert b"authorization" not in request.lower()
