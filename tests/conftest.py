@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy")
 _FOREIGN = ("RECONCILER_", "GITHUB_", "XDG_", "CI", "NO_COLOR", "FORCE_COLOR", "SSL_CERT_", *_PROXIES)
+_FAR = "Far-13:45"
+"""The time zone of all tests: a time that is taken for local time, or shown as such, is wrong."""
 _PROCESSES = ("crash", "journey")
 _SHORT = ("test_journey", "test_losses", "test_races")
 _KEPT = ("RECONCILER_TEST_COMPONENTS", "RECONCILER_TEST_PATH")
@@ -26,6 +29,8 @@ def pytest_configure() -> None:
     """
     settings.register_profile("any load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("any load")
+    os.environ["TZ"] = _FAR
+    time.tzset()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN or "PYTEST_XDIST_WORKER" in os.environ:

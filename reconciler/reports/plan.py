@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from reconciler.errors import Message, step
-from reconciler.model.plan import SENDS, Action, Block
+from reconciler.model.plan import LOCAL, SENDS, Action, Block
 from reconciler.record.gates import removal_options
 from reconciler.reports import document as doc
 from reconciler.reports.differences import differences
@@ -280,15 +280,24 @@ def _cells(plan: Plan, desired: Iterable[Subscription]) -> Cells:
         for code in subscription.codes:
             cells.setdefault((subscription.address.name, code), {})[subscription.address.target] = "in force"
     for change in plan.changes if planned else ():
-        before, request = _codes(change.before), change.after or change.request
-        for code in {*before, *(request.codes if request else ())}:
-            if change.action is not Action.EXTEND or code not in before:
-                word = f"{SIGNS[change.action]} {change.action}"
-                cells.setdefault((change.address.name, code), {})[change.address.target] = word
+        word = f"{SIGNS[change.action]} {change.action}"
+        for code in _changing(change):
+            cells.setdefault((change.address.name, code), {})[change.address.target] = word
     for surplus in across_targets(plan, lambda target: target.surplus) if planned else ():
         for code in surplus.codes:
             cells.setdefault((surplus.address.name, code), {})[surplus.address.target] = "surplus"
     return cells
+
+
+def _changing(change: Change) -> set[str]:
+    """Return the codes that a change is about, without those that stay in force as desired."""
+    wanted = change.after or change.request
+    concerned = [each for each in change.before if each.id in change.concerns or change.action is Action.BLOCKED]
+    others = [each for each in change.before if each.id not in change.concerns]
+    kept = [each for each in others if wanted and each.is_at(wanted.template)]
+    staying = {code for each in kept for code in each.codes if code not in each.requested_codes}
+    sent = wanted.codes if wanted and change.action not in LOCAL else ()
+    return _codes(concerned).union(sent) - staying
 
 
 def matrix(cells: Cells, names: Sequence[str]) -> doc.Table:

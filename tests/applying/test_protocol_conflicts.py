@@ -261,6 +261,23 @@ def test_ten_conflicts_in_a_row_end_the_run() -> None:
     assert "10 times in a row" in str(bench.result("a").detail)
 
 
+def test_after_a_durable_append_everything_is_counted_anew() -> None:
+    """On a busy record that fails at times, neither conflicts nor failures before an append of its own end a run."""
+    names = "abcdefghijklmnop"
+    bench = Bench(wanting(*names), limits=Limits(parallelism=1, conflicts=2, backoff=(0.5, 5.0)))
+    bench.start()
+    for number, name in enumerate(names):
+        if number % 2:
+            bench.overtake(known("z", attempt=f"other-{name}", address="europe/staging/z", host=name))
+        bench.store.declare_failures(DOWN)
+        bench.append()
+        bench.wait(0.5)
+        bench.append()
+        bench.answer(CREATED, name)
+    bench.append()
+    assert {f"create {name}": "created" for name in names} == bench.outcomes
+
+
 def test_an_outcome_is_appended_after_ten_conflicts() -> None:
     """What was sent is recorded; only new work ends."""
     bench = Bench(wanting("a", "b"))
@@ -464,8 +481,8 @@ def test_what_could_not_be_recorded_is_handed_over() -> None:
 
 
 def test_each_new_outcome_is_one_more_try() -> None:
-    """A store that failed may be back by the time there is something new to record."""
-    bench = Bench(wanting("a", "b", "c"), limits=Limits(parallelism=2, backoff=()))
+    """A store that failed may be back by the time there is something new to record, and from then on it is."""
+    bench = Bench(wanting("a", "b", "c", "d"), limits=Limits(parallelism=3, backoff=()))
     bench.start()
     bench.append()
     bench.answer(CREATED)
@@ -476,6 +493,8 @@ def test_each_new_outcome_is_one_more_try() -> None:
     assert not bench.run.finished
     bench.answer(CREATED, "c")
     assert ["answered", "answered"] == bench.append()
+    bench.answer(CREATED, "d")
+    assert ["answered"] == bench.append()
     assert (True, []) == (bench.run.finished, bench.queue.unrecorded)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import hmac
 import io
 import json
@@ -93,6 +94,24 @@ def test_the_response_to_a_create_is_shown(applied: CommandLine) -> None:
     assert f"::add-mask::{whole['secretKey']}\n" in applied.fine("secret", "show", OFFERS).err
     masked = applied.fine("secret", "show", OFFERS, "--headers").err
     assert all(f"::add-mask::{text}\n" in masked for text in (whole["secretKey"], date))
+
+
+class Full(io.StringIO):
+    """A stream that takes nothing."""
+
+    def write(self, _: str) -> int:
+        raise OSError(errno.ENOSPC, "no space left")
+
+
+def test_no_secret_is_printed_that_is_not_masked(applied: CommandLine) -> None:
+    """In Actions, each command masks first: if that fails, nothing has been printed."""
+    applied.environment.setenv("GITHUB_ACTIONS", "true")
+    show = ("secret", "show", OFFERS)
+    for words in (("token", "-t", "europe/staging"), show, (*show, "--field", "secretKey"), (*show, "--headers")):
+        with applied.environment.context() as patch:
+            patch.setattr("sys.stderr", Full())
+            ran = applied(*words)
+        assert (ran.code, ran.out) == (1, ""), words
 
 
 def test_a_secret_that_came_another_way_is_recorded(project: CommandLine) -> None:

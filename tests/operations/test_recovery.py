@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from support.command_line import commands_in
-from support.memory_project import EU, NOW, URL, MemoryProject, created, desired_of, unknown
+from support.memory_project import API, EU, NOW, URL, MemoryProject, created, desired_of, unknown
 from support.memory_record import AT, RECORD, MemoryStore, record_of
 from support.records import linked, time_of
 
@@ -120,7 +121,7 @@ class TestRecoveryFile:
     def test_what_cannot_be_saved_is_in_the_message(self, tmp_path: Path) -> None:
         """Where no file can be written, the message has the lines; copied from a terminal, these can be recovered."""
         (tmp_path / "unrecorded").write_text("in the way")
-        facts = created("a", OFFERS)
+        facts = [replace(fact, by={"user": "ada  of " + "the team " * 20}) for fact in created("a", OFFERS)]
         message = save_facts(tmp_path, RECORD, "memory:a", facts, "")
         assert message.name == "results-not-saved"
         shown = terminal.render(messages_document([message]), terminal.Layout(width=80))
@@ -175,6 +176,20 @@ class TestRecover:
             with pytest.raises(Refused) as caught:
                 project.say(Recover("backup", parse(theirs, "backup")))
             assert [message.name for message in caught.value.messages] == ["other-service"]
+
+    def test_the_service_of_the_record_counts(self) -> None:
+        """What `config/` names instead by now, as a sandbox's `.env` does, neither refuses a history nor lets it in."""
+        elsewhere = "http://127.0.0.1:1"
+        project = project_with(*created("a", OFFERS), desired=desired_of(targets={EU: elsewhere}))
+        foreign, own = (
+            Recover("backup", parse(record_of(*created("b", LOANS, base_url=url)), "backup"))
+            for url in (elsewhere, API)
+        )
+        with pytest.raises(Refused) as caught:
+            project.say(foreign)
+        assert [message.name for message in caught.value.messages] == ["other-service"]
+        project.say(own)
+        assert {"a", "b"} == set(project.record_at().attempts)
 
     def test_rebind_is_named_only_where_it_helps(self) -> None:
         """Before a target is bound, or while the first gate is closed, it would not: `config/` is changed instead."""

@@ -135,6 +135,17 @@ class TestSealed:
         opened = Responses(directory / "elsewhere").open(text, identity)
         assert (HEAD, BODY) == (opened.head, opened.body)
 
+    def test_each_key_counts(self, directory: Path, identity: Path) -> None:
+        """After a rotation, a file with the old and the new key opens what either, or both, can open."""
+        keys = [pyrage.x25519.Identity.generate() for _ in range(3)]
+        identity.write_text("# old\n{}\n\n# new\n  {}  \n{}".format(*keys))
+        names = [str(key.to_public()) for key in keys]
+        for recipients in (*([name] for name in names), names):
+            assert Responses(directory).open(seal(BODY, recipients), identity).body == BODY
+        for number, key in enumerate(keys):
+            identity.write_text(str(key))
+            assert Responses(directory).open(seal(BODY, names), identity).body == BODY, number
+
     def test_a_killed_run_loses_nothing(self, directory: Path, identity: Path) -> None:
         """A copy is on the disk until the record holds the response."""
         responses = Responses(directory, [recipient_of(identity)])

@@ -96,18 +96,23 @@ def test_own_url(scene: Scene) -> None:
 
 @pytest.mark.parametrize("where", ["url", "path", "tunnel"])
 @pytest.mark.parametrize("is_desired", [True, False])
-def test_unmanaged(scene: Scene, where: str, *, is_desired: bool) -> None:
-    """A URL like that of an attempt which the record does not know belongs to a create of somebody else."""
-    template = "https://hooks.example/{attempt}/in?v=2"
+@pytest.mark.parametrize("pattern", ["{}/in?v=2", f"{'cd' * 16}/{{}}", f"{{}}/in?v={'cd' * 16}", "{}/in?v={}"])
+def test_unmanaged(scene: Scene, where: str, pattern: str, *, is_desired: bool) -> None:
+    """A URL like that of an attempt which the record does not know belongs to a create of somebody else.
+
+    Whatever else in it looks like an id.
+    """
+    template = "https://hooks.example/" + pattern.replace("{}", "{attempt}")
     if is_desired:
         scene.want("leads", "ONB10001", template)
     else:
         scene.hold("leads", "ONB10001", template)
-    path = f"/{'ab' * 16}/in?v=2"
+    path = "/" + pattern.replace("{}", "ab" * 16)
     url = {"url": f"https://HOOKS.example{path}", "path": None, "tunnel": f"https://tunnel.example{path}"}[where]
     (found,) = match(scene.desired, scene.record, [Sighting(LATER, "ONB10001", path, url)]).unexplained
     assert found.unmanaged
-    (other,) = match(scene.desired, scene.record, [Sighting(LATER, "ONB10001", "/short/in?v=2")]).unexplained
+    short = "/" + pattern.replace("{}", "short")
+    (other,) = match(scene.desired, scene.record, [Sighting(LATER, "ONB10001", short)]).unexplained
     assert not other.unmanaged
 
 

@@ -141,6 +141,28 @@ def test_a_blocked_create_is_told_with_its_way_on() -> None:
     assert alert.what.endswith("outcome unknown; do not create it by other means; check with the operator")
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+def test_each_blocked_create_is_told_with_its_own_way_on(is_first: bool) -> None:
+    """Of several with one reason, and of several reasons of one, no command is missing, and none is another's."""
+    ids = {f"europe/staging/{name}": name * 32 for name in "ab"}
+    other = Message("other", "blocked otherwise", steps=(step("run", "reconciler", "other"),))
+    blocked = []
+    for address, id_ in ids.items():
+        settle = step("run", "reconciler", "state", "resolve", address, "--created", "--attempt", id_)
+        why = Message("in-flight", "its call may be in flight", steps=(settle,))
+        reasons = (why, other) if is_first else (other, why)
+        blocked.append(change(Action.BLOCKED, address, block=Block.IN_FLIGHT, reasons=reasons))
+    skipped = [
+        Result(each.address, Action.BLOCKED, Done.SKIPPED, detail="its call may be in flight") for each in blocked
+    ]
+    for results in (skipped, skipped[:1], skipped[1:]):
+        (alert,) = apply_document(Applied(tuple(results), Verdict.FAILED, left=plan(*blocked))).alerts
+        assert isinstance(alert, Alert)
+        told = [(command[3], command[-1]) for todo in alert.todos for command in todo.commands]
+        assert [(address, ids[address]) for address in alert.where] == told
+        assert alert.where == tuple(str(result.address) for result in results)
+
+
 @pytest.mark.parametrize("outcome", [Done.REJECTED, Done.NOT_SENT, Done.SKIPPED])
 def test_an_apply_that_did_nothing_says_so(outcome: Done) -> None:
     """The word "applied" is kept for what was done, here or by another run."""

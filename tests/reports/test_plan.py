@@ -8,12 +8,14 @@ from textwrap import dedent
 import pytest
 from msgspec.structs import replace
 from support.plan_values import AT, ID, OFFERS, URL, attempt, change, duplicate, plan, surplus
+from support.scene import Scene, hooks
 
 from reconciler.errors import Message, step
+from reconciler.model.desired import Replace
 from reconciler.model.plan import Action, Block, Plan, Request
 from reconciler.model.record import Status
 from reconciler.reports import html, markdown, terminal
-from reconciler.reports.document import Alert, Field
+from reconciler.reports.document import Alert, Field, Table
 from reconciler.reports.plan import change_block, plan_document, surplus_messages
 
 GATE = Message("loss-open", "a loss is open", "state.jsonl", (step("run", "reconciler", "state", "complete"),))
@@ -208,3 +210,56 @@ def test_a_removal_shows_the_url_of_what_goes() -> None:
     gone = attempt(url=f"{URL}/{ID}", template=f"{URL}/{{attempt}}")
     fields = change_block(change(Action.REMOVE, before=(gone,), concerns=(ID,))).fields
     assert [field.before for field in fields if field.name == "webhookUrl"] == [f"{URL}/{ID}"]
+
+
+NEW, OLD = hooks("{attempt}"), hooks("old")
+
+
+@pytest.mark.parametrize(
+    ("history", "mode", "gone", "cells"),
+    [
+        ([("hold", "12", NEW), ("hold", "13", OLD)], Replace.OVERLAP, "13", ("in force", "in force", "- remove")),
+        ([("hold", "12", NEW), ("hold", "3", OLD), ("ask 4", "4", OLD)], Replace.OVERLAP, "3", (
+            "in force", "in force", "- remove",
+        )),
+        ([("outlive", "13", NEW)], Replace.OVERLAP, "13", ("in force", "in force", "- remove")),
+        ([("hold", "1", NEW), ("hold", "23", OLD)], Replace.WAIT, "23", ("in force", "- remove", "- remove")),
+        ([("hold", "1", NEW), ("hold", "3", OLD)], Replace.WAIT, "3", ("in force", "~ extend", "- remove")),
+        ([("hold", "1", NEW), ("ask 13", "13", OLD)], Replace.OVERLAP, "", ("in force", "~ extend")),
+        ([("hold", "1", NEW), ("hold", "2", OLD)], Replace.OVERLAP, "", ("in force", "± replace")),
+        ([("hold", "1", NEW), ("ask 2", "2", NEW)], Replace.OVERLAP, "", ("in force", "↺ restore")),
+        ([("hold", "1", NEW), ("lose", "2", NEW)], Replace.OVERLAP, "", ("in force", "» retry")),
+        ([("hold", "1", NEW), ("lose", "2", OLD)], Replace.OVERLAP, "", ("in force", "! blocked")),
+        ([("hold", "1", OLD), ("lose", "2", OLD)], Replace.OVERLAP, "", ("! blocked", "! blocked")),
+        ([("ask 2", "12", NEW)], Replace.OVERLAP, "", ("in force", "! blocked")),
+    ],
+)  # fmt: skip
+def test_what_stays_in_force_is_not_shown_as_changed(
+    history: list[tuple[str, str, str]], mode: Replace, gone: str, cells: tuple[str, ...]
+) -> None:
+    """Of several attempts of an address, only the codes and URLs of those that change are shown as changed."""
+
+    def codes(digits: str) -> str:
+        return " ".join(f"ONB1000{digit}" for digit in digits)
+
+    scene = Scene()
+    scene.retry()
+    scene.set_mode(mode)
+    scene.want("offers", codes("12"), NEW)
+    for verb, digits, url in history:
+        held = (scene.lose if verb in ("lose", "outlive") else scene.hold)("offers", codes(digits), url)
+        if verb.startswith("ask"):
+            scene.request(held, codes(verb[4:]), by_plan=True)
+        elif verb == "outlive":
+            scene.resolve(scene.begin("offers", codes("12"), url, supersedes=(held,)), created=True)
+            scene.receive(scene.attempt(held).url, codes("1"))
+    document = plan_document(made := scene.plan(), desired=scene.wanted.values())
+    shown = [details.blocks[0] for details in document.details]
+    (table,) = (block for block in shown if isinstance(block, Table))
+    assert [("offers", code, cell) for code, cell in zip(codes("1234").split(), cells, strict=False)] == [*table.rows]
+    removals = [change for change in made.changes if change.action is Action.REMOVE]
+    assert bool(gone) == bool(removals)
+    for removal in removals:
+        urls = ", ".join(scene.attempt(attempt).url for attempt in removal.concerns)
+        fields = {field.name: field.before for field in change_block(removal).fields}
+        assert {"eventCodes": codes(gone).replace(" ", ", "), "webhookUrl": urls} == fields

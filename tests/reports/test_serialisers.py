@@ -222,6 +222,17 @@ def test_a_fence_is_longer_than_any_in_its_text() -> None:
     assert "````sh\nreconciler '```' '`'\n````" in markdown.render(document)
 
 
+@pytest.mark.parametrize("width", [20, 80, None])
+def test_what_is_to_be_copied_is_not_wrapped(width: int | None) -> None:
+    """At any width, the lines that follow a step's first one, and those of a letter, are whole, blanks and all."""
+    lines = ["  indented  " + "word " * 40 + "end", "b" * 90, "- " * 60 + "c"]
+    todo = Todo("\n".join(["Save:", *lines]), ())
+    for block in (Alert(Tone.ERROR, "Error", "", (), (todo,)), Letter("Send", tuple(lines)), Commands((todo,))):
+        rendered = terminal.render(Document("m", "", body=(block,)), terminal.Layout(width=width)).splitlines()
+        indent = " " * (len(rendered[-1]) - len(lines[-1]))
+        assert [f"{indent}{line}" for line in lines] == rendered[-3:]
+
+
 def test_no_command_breaks_at_the_width_of_a_terminal() -> None:
     """Sentences wrap at 80 columns; a command stays on its line, whole."""
     command = ("reconciler", "state", "resolve", OFFERS, "--not-created", "--attempt", "a" * 32, "--note", "b" * 40)

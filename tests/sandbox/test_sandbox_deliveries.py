@@ -52,8 +52,9 @@ def trigger(sandbox: Sandbox, code: str = "ONB10011", **options: object) -> int:
 
 
 def statuses(sandbox: Sandbox) -> list[tuple[int, int | None]]:
-    """Return number and status of each attempt."""
-    return [(attempt.number, attempt.status) for attempt in sandbox.world.attempted]
+    """Return number and status of each attempt, as the sandbox's state has them."""
+    state = call("GET", f"{sandbox.url}/_sandbox/state").document
+    return [(attempt["number"], attempt["status"]) for attempt in state["deliveries"]]
 
 
 def test_event_goes_to_each_subscription_with_its_code(sandbox: Sandbox, httpserver: HTTPServer) -> None:
