@@ -372,6 +372,21 @@ def test_after_a_lost_response_nothing_more_is_created() -> None:
     )
 
 
+def test_after_a_late_answer_without_its_response_nothing_more_is_created() -> None:
+    """A call that was given up counts like every other."""
+    bench = Bench(wanting("a", "b"))
+    bench.start()
+    bench.append()
+    [send] = bench.sends
+    bench.effects.clear()
+    bench.wait(105.0)
+    bench.hear(CallEnded(send.attempt, CREATED, lost=True))
+    bench.append()
+    bench.create_all()
+    assert {"create a": "created", "create b": "not_sent"} == bench.outcomes
+    assert (True, LOST_RESPONSE) == (bench.run.creates.lost_response, bench.result("b").detail)
+
+
 def test_an_intent_that_becomes_durable_after_a_lost_response_is_not_sent() -> None:
     """Its response would be lost too."""
     bench = Bench(wanting("a", "b", "c", "d"), limits=Limits(parallelism=2))

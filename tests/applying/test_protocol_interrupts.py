@@ -129,10 +129,11 @@ def test_an_unexpected_error_keeps_what_is_known() -> None:
     bench.answer(CREATED)
     bench.append()
     first, _ = bench.sends
-    bench.run.salvage([CallEnded(first.attempt, CREATED)], "internal error (KeyError)", bench.now)
+    bench.run.salvage([CallEnded(first.attempt, CREATED, lost=True)], "internal error (KeyError)", bench.now)
     outcomes = {"create a": "created", "create b": "created", "create c": "unknown", "create d": "skipped"}
     assert (outcomes, True, 4) == (bench.outcomes, bench.run.finished, len(bench.queue.unrecorded))
     assert ["internal error (KeyError)"] * 2 == [bench.result(name).detail for name in "cd"]
+    assert bench.run.creates.lost_response
 
 
 def test_what_an_unexpected_error_leaves_unsent_is_not_sent() -> None:

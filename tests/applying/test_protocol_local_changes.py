@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from support.applying_bench import CREATED, REJECTED, TARGET, Bench, code, known
+from msgspec.structs import replace
+from support.applying_bench import CREATED, REJECTED, TARGET, Bench, code, known, wanting
 from support.desired_values import desired_of, target_of
 from support.memory_record import AT
 
@@ -34,6 +35,25 @@ def test_a_removal_is_skipped_if_its_codes_were_not_created() -> None:
     assert ["answered"] == bench.append()
     assert {"create b": "rejected", "remove a": "skipped"} == bench.outcomes
     assert f"waiting for {TARGET}/b, which was not created" == bench.result("a").detail
+
+
+def test_a_removal_whose_codes_another_run_created_elsewhere_is_requested() -> None:
+    """It depends on what the record says by then, no longer on a create of this run."""
+    bench = moving()
+    bench.start()
+    bench.overtake(replace(known("b"), what=replace(known("b").what, codes=(code("a"),))))
+    bench.create_all()
+    assert {"create b": "skipped", "remove a": "requested"} == bench.outcomes
+
+
+def test_a_restore_withdraws_the_requests_that_another_run_has_made_since() -> None:
+    """Those that the record has by then, not those of the plan."""
+    request = RemovalRequested(at=AT, attempt="old-a", codes=(code("a"),), by_plan=True)
+    bench = Bench(wanting("a"), known("a"), request)
+    bench.begin()
+    bench.overtake(replace(request, by={"user": "theirs"}))
+    bench.create_all()
+    assert ({"restore a": "restored"}, {"old-a": "live"}) == (bench.outcomes, bench.statuses())
 
 
 def test_changes_of_one_address_are_recorded_together() -> None:

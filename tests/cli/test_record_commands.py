@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.command_line import CONFIG
+from support.command_line import CONFIG, Screen
 
 from reconciler.operations.project import Project
 
@@ -77,6 +77,25 @@ def test_at_a_terminal_a_statement_is_agreed_to(typed: str, agrees: bool, projec
     ran = project("state", "complete")
     assert (ran.code, "reconciler plan" in ran.out) == ((0, True) if agrees else (1, False))
     assert ("Plan: 2 to create" in project.fine("plan").out) is agrees
+
+
+@pytest.mark.parametrize("words", [("complete",), ("import", OFFERS, "--attempt", "a" * 32)])
+def test_what_another_run_recorded_during_the_question_is_not_appended_twice(
+    words: tuple[str, ...], project: CommandLine
+) -> None:
+    """The verdict counts what this run has appended."""
+    project.fine("state", "init")
+
+    class Slow(Screen):
+        def readline(self, *_: Any) -> Any:
+            project.environment.setattr("sys.stdin", Screen("yes\n"))
+            told.append(project.fine("state", *words).out)
+            return "yes\n"
+
+    told: list[str] = []
+    project.environment.setattr("sys.stdin", Slow())
+    told.append(project.fine("state", *words).out)
+    assert [1, 0] == [int(count) for text in told for count in re.findall(r"(\d+) facts? appended", text)]
 
 
 def test_a_dry_run_appends_nothing(project: CommandLine) -> None:

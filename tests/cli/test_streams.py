@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from html import unescape
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Never
 
@@ -91,6 +92,27 @@ def test_global_flags_are_taken_before_and_after_the_command(project: CommandLin
     """And commands to paste repeat them after the program's name, quoted."""
     for words in (("--state", "my record.jsonl", "plan"), ("plan", "--state", "my record.jsonl")):
         assert "reconciler --state 'my record.jsonl' state init" in project(*words).err
+
+
+@pytest.mark.usefixtures("sandbox")
+@pytest.mark.parametrize("form", ["text", "markdown", "html"])
+def test_every_command_of_a_document_repeats_the_global_flags(form: str, project: CommandLine) -> None:
+    """So that it acts on the same project, whatever the format."""
+    project("apply", "--auto-approve", "-t", "europe/staging/offers")
+    project.fine("removal", "request", "europe/staging/offers")
+    (project.directory / "config").rename(project.directory / "other config")
+    for words in (("plan",), ("status",)):
+        said = unescape(project("--config", "other config", *words, "--format", form).out)
+        found = re.findall(r"(?m)(?:^|>) *reconciler (?!\w+:)(.*)", said)
+        assert found
+        assert [command for command in found if not command.startswith("--config 'other config' ")] == []
+
+
+def test_a_logged_message_repeats_the_global_flags(project: CommandLine) -> None:
+    """In its sentence; its commands as data are without them."""
+    entry = json.loads(project("--log-format", "json", "--state", "my record.jsonl", "plan").err)
+    assert "reconciler --state 'my record.jsonl' state init" in entry["message"]
+    assert ["reconciler", "state", "init"] in [step["command"] for step in entry["steps"]]
 
 
 @pytest.mark.parametrize("place", PLACES_WITH_CREDENTIALS)

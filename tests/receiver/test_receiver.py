@@ -12,11 +12,13 @@ from threading import Barrier
 from typing import TYPE_CHECKING
 
 import pytest
+from support.late_locks import during_the_wait
 from support.notified import notification
 
 from reconciler.errors import SettingsError
 from reconciler.http_messages import Request, Response
 from reconciler.notifications.captured import Captured, line_of, parse_line, read_captured
+from reconciler.receiver import capture_file
 from reconciler.receiver import receiver as module
 from reconciler.receiver.capture_file import CaptureFile
 from reconciler.receiver.receiver import Behaviour, Delivery, Receiver, Refusal
@@ -242,6 +244,18 @@ class TestFile:
         second.close()
         assert ["C0", "C1", "C2"] == [captured.code for captured in read_captured(file)]
         assert 0o600 == file.stat().st_mode & 0o777
+
+    def test_appends_behind_what_was_written_during_the_wait(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Nothing that another process has appended is written over."""
+        file = tmp_path / "n.jsonl"
+        first, second = CaptureFile(file), CaptureFile(file)
+        during_the_wait(monkeypatch, capture_file, "lock", lambda: second.append(b'{"their": 1}\n'))
+        first.append(b"{}\n")
+        first.close()
+        second.close()
+        assert b'{"their": 1}\n{}\n' == file.read_bytes()
 
     def test_torn_line_is_cut_off(self, tmp_path: Path) -> None:
         """The next append removes it."""

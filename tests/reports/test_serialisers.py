@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from html import unescape
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from support.plan_values import OFFERS, STAGING, change, differs, nasty, plan, plans
 
 from reconciler.errors import Message, Step
@@ -34,7 +36,7 @@ from reconciler.reports.status import status_document
 from reconciler.reports.words import command_line, harmless_line, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from reconciler.model.plan import Plan
     from reconciler.reports.document import Block
@@ -57,12 +59,12 @@ def blocks_of(document: Document) -> list[Block]:
     return list(all_blocks((*document.alerts, *document.body, *document.summary, *following, *document.details)))
 
 
-def commands_of(document: Document) -> list[str]:
+def commands_of(document: Document, flags: Sequence[str] = ()) -> list[str]:
     """Return every command of a document, as it is pasted."""
     todos = [
         todo for block in blocks_of(document) if isinstance(block, Changed | Commands | Alert) for todo in block.todos
     ]
-    return [command_line(command) for todo in todos for command in todo.commands]
+    return [command_line(command, flags) for todo in todos for command in todo.commands]
 
 
 @settings(max_examples=40)
@@ -70,8 +72,8 @@ def commands_of(document: Document) -> list[str]:
 def test_all_serialisers_say_the_same_changes_counts_and_commands(drawn: Plan) -> None:
     """Each change, the verdict with its counts, and each command are in the text, the Markdown and the page."""
     document = plan_document(drawn)
-    text, marked = terminal.render(document, VERBOSE), markdown.render(document)
-    page = unescape(html.render(document))
+    text, marked = terminal.render(document, terminal.Layout(FLAGS, verbose=True)), markdown.render(document, FLAGS)
+    page = unescape(html.render(document, FLAGS))
     for block in blocks_of(document):
         if isinstance(block, Changed):
             assert f"{block.sign} {block.title}  {block.action}\n" in text
@@ -88,7 +90,7 @@ def test_all_serialisers_say_the_same_changes_counts_and_commands(drawn: Plan) -
     assert visible(document.title) in text
     assert markdown.prose(document.title) in marked
     assert visible(document.title) in page
-    for command in commands_of(document):
+    for command in commands_of(document, FLAGS):
         assert command in [line.strip() for line in text.splitlines()]
         assert command in marked.splitlines()
         assert f">{command}</code>" in page
@@ -259,6 +261,17 @@ def test_a_table_that_is_too_wide_continues_on_the_next_lines() -> None:
     lines = terminal.render(Document("t", "", body=(table,)), terminal.Layout(width=80)).splitlines()
     first, second = [f"{head[0]:30}  codes", f"{row[0]}  1 code"], [f"    URL: {'u' * 60}", f"    attempt: {'b' * 32}"]
     assert [*first, *second, first[1], "    URL: u", "c" * 30, "    attempt: b"] == lines
+
+
+@settings(max_examples=40)
+@given(plans(), st.lists(st.tuples(nasty, nasty, nasty)), st.integers(1, 100))
+def test_no_word_is_cut_at_any_width(drawn: Plan, rows: list[tuple[str, ...]], width: int) -> None:
+    """A narrow terminal moves words to other lines; all are there, whole, in a sentence, a command or a cell."""
+    document = plan_document(drawn)
+    document = replace(document, body=(*document.body, Table(("address", "URL", "attempt"), tuple(rows))))
+    texts = [terminal.render(document, replace(VERBOSE, width=limit)) for limit in (None, width)]
+    wide, narrow = (Counter(word for word in text.split() if word != "|") for text in texts)
+    assert wide == narrow
 
 
 def test_a_letter_is_not_changed() -> None:

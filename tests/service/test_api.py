@@ -86,6 +86,15 @@ class TestCreateSubscription:
         assert (Outcome.REJECTED, 401, None) == (answer.outcome, answer.status, answer.retry_after)
         assert len(lending_service.token_requests) == 1
 
+    def test_a_refused_token_is_not_sent_again(self, open_service: Open, lending_service: LendingService) -> None:
+        """Whether it was to be renewed or not, and neither by this client nor by the next one."""
+        lending_service.script(*[(401, "")] * 8)
+        for flags in ((True, False), (False, True)):
+            client = open_service(make_target(lending_service.url))
+            for renew in (*flags, *flags):
+                create(client, renew=renew)
+        assert [f"token-number-{number}" for number in range(1, 9)] == [call.bearer for call in lending_service.calls]
+
     def test_a_401_and_no_new_token(self, service: ServiceClient, lending_service: LendingService) -> None:
         """Both are said, and it is not repeated."""
         service.authorise()

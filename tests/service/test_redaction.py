@@ -113,6 +113,16 @@ def test_any_eight_characters_of_a_secret(at: int) -> None:
     assert part not in redact(f"before {part} after", [TOKEN])
 
 
+@given(st.binary(max_size=9), st.text("0123456789abcdef", min_size=8, max_size=40), st.binary(max_size=9))
+@settings(max_examples=100)
+def test_a_secret_within_base64(before: bytes, secret: str, after: bytes) -> None:
+    """Wherever it begins and ends, the groups of four letters that stand for the secret alone go."""
+    encoded = b64encode(before + secret.encode() + after).decode()
+    own = encoded[-(-len(before) // 3) * 4 : (len(before) + len(secret)) // 3 * 4]
+    shown = redact(encoded, [secret])
+    assert [] == [own[at : at + 8] for at in range(len(own) - 8 + 1) if own[at : at + 8] in shown]
+
+
 @pytest.mark.parametrize("secret", ["k3y", "pa ss", "x"])
 def test_a_short_secret(secret: str) -> None:
     """It goes as a whole, wherever it stands."""

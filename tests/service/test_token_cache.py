@@ -14,6 +14,7 @@ import pytest
 import time_machine
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.late_locks import during_the_wait
 
 from reconciler.errors import SettingsError, TokenError
 from reconciler.service import clock, tokens
@@ -179,6 +180,26 @@ def test_discard(directory: Path, provider: Provider) -> None:
         cache.discard(PURPOSE, SECRET, *refused)
         renewed.append(cache.get(PURPOSE, SECRET, provider))
     assert (renewed, provider.asked) == (["token-number-2"] * 2, 2)
+
+
+def test_a_token_renewed_during_the_wait_for_the_lock_is_kept(
+    directory: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither is it discarded in place of the refused one, nor is another one requested."""
+    first, second = TokenCache(directory), TokenCache(directory)
+    refused = first.get(PURPOSE, SECRET, provider)
+
+    def renew() -> None:
+        second.discard(PURPOSE, SECRET, refused)
+        second.get(PURPOSE, SECRET, provider)
+
+    during_the_wait(monkeypatch, tokens, "locked_file", renew)
+    first.discard(PURPOSE, SECRET, refused)
+    assert (first.get(PURPOSE, SECRET, provider), provider.asked) == ("token-number-2", 2)
+    file_of(directory).unlink()
+    third = TokenCache(directory)
+    during_the_wait(monkeypatch, tokens, "locked_file", lambda: TokenCache(directory).get(PURPOSE, SECRET, provider))
+    assert (third.get(PURPOSE, SECRET, provider), provider.asked) == ("token-number-3", 3)
 
 
 def test_an_error_is_not_cached(directory: Path, provider: Provider) -> None:

@@ -8,6 +8,7 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
+from support.late_locks import during_the_wait
 from support.records import add, begin, begun, linked, named, names_of, sample
 
 from reconciler import disk
@@ -123,16 +124,13 @@ def test_locked(path: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("replaced", [True, False])
 def test_replaced_during_the_wait(path: Path, store: Store, monkeypatch: pytest.MonkeyPatch, *, replaced: bool) -> None:
     """A file that was replaced or deleted while an append waited for its lock is not written to."""
-    lock = disk.lock
 
-    def lock_late(descriptor: int, file: Path, patience: float) -> None:
-        monkeypatch.setattr(files, "lock", lock)
+    def replace() -> None:
         path.unlink()
         if replaced:
             path.write_bytes(sample(3)[0])
-        lock(descriptor, file, patience)
 
-    monkeypatch.setattr(files, "lock", lock_late)
+    during_the_wait(monkeypatch, files, "lock", replace)
     with pytest.raises(HeadMoved):
         store.append(sample()[1][-1], b"x\n", "")
     assert store.read().data == (sample(3)[0] if replaced else None)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import random
 from typing import TYPE_CHECKING, Literal
+from unittest.mock import Mock
 
+import obstore
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from obstore.exceptions import BaseError, PermissionDeniedError
 from support.records import add, begin, begun, lines_of, linked, named, names_of, sample
 
 from reconciler.errors import HeadMoved, Message, ReconcilerError, RecordDamaged, RecordError, StoreUnavailable
@@ -359,6 +362,15 @@ def test_wrong_key(azure: Site, monkeypatch: pytest.MonkeyPatch) -> None:
         azure.open().prepare()
     assert "denied" in raised.value.messages[0].what
     assert "aHVudGVyMi" not in str(raised.value) + repr(raised.value)
+
+
+def test_objects_that_may_be_listed_only(s3: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that may not be read, or that a proxy hides, is not one that is missing."""
+    begin(s3.open())
+    for problem in (PermissionDeniedError("403 Forbidden"), BaseError("500 Internal Server Error")):
+        monkeypatch.setattr(obstore, "get", Mock(side_effect=problem))
+        with pytest.raises(StoreUnavailable):
+            s3.open().read()
 
 
 def test_no_server(s3: Site, monkeypatch: pytest.MonkeyPatch) -> None:

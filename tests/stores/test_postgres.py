@@ -199,6 +199,30 @@ def test_role_that_may_only_read(postgres: Site, store: Store, execute: Callable
     assert "grant the role" in what_of(raised)
 
 
+@pytest.mark.parametrize(
+    ("statement", "state"),
+    [
+        ("REVOKE ALL ON {table} FROM r_{table}", "42501"),
+        ("CREATE SCHEMA {table}; ALTER TABLE {table} SET SCHEMA {table}", "42501"),
+        ("ALTER TABLE {table} RENAME COLUMN line TO other", "42703"),
+    ],
+)
+def test_table_that_cannot_be_read(
+    statement: str, state: str, postgres: Site, store: Store, execute: Callable[..., list[Any]]
+) -> None:
+    """It is no place without a record, whatever is done there."""
+    name, role = table_of(postgres), f"r_{table_of(postgres)}"
+    execute(f"CREATE ROLE {role} LOGIN PASSWORD '{servers.PASSWORD}'", f"GRANT ALL ON {{table}} TO {role}", statement)
+    postgres.place = postgres.place.replace("app@", f"{role}@")
+    if "SCHEMA" in statement:
+        postgres.place = postgres.place.replace(f"table={name}", f"table={name}.{name}")
+    through = postgres.open()
+    for step in (through.read, through.prepare, through.check_writable, lambda: add(through, "x")):
+        with pytest.raises(StoreUnavailable) as raised:
+            step()
+        assert state in what_of(raised)
+
+
 def test_table_of_a_schema(postgres: Site, execute: Callable[..., list[Any]]) -> None:
     """A table can be in another schema, and each holds a record of its own."""
     name = table_of(postgres)

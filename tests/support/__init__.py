@@ -10,8 +10,9 @@ A command, from the nearest to the real thing:
 
 A record: `records` are the smallest whole ones, `memory_record` a store with faults and the notes of a machine,
 `scene.Scene` what is desired and what has happened, with verbs; `histories` draws whole worlds. `git_world.GitWorld` is
-a remote and a checkout for the git store; `servers` has PostgreSQL, PgBouncer, an S3 and an Azure, or skips the test;
-`tcp_proxy.Proxy` loses requests or answers on the way to them.
+a remote and a checkout for the git store; `late_locks` has another process write while a lock is waited for; `servers`
+has PostgreSQL, PgBouncer, an S3 and an Azure, or skips the test; `tcp_proxy.Proxy` loses requests or answers on the way
+to them.
 
 A lending service: the sandbox does what is documented, with faults, and `sandbox_client` asks it without any code of
 the program; `lending_service.LendingService` answers as a test scripts; `raw_server.RawServer` is below HTTP, with
