@@ -111,11 +111,8 @@ def test_an_outcome_is_recorded_with_all_that_is_known() -> None:
     assert isinstance(intent, Intended)
     assert isinstance(outcome, Answered)
     assert (attempt(1), intent.what, Outcome.CREATED, 201) == (
-        outcome.attempt,
-        outcome.what,
-        outcome.outcome,
-        outcome.status,
-    )
+        outcome.attempt, outcome.what, outcome.outcome, outcome.status,
+    )  # fmt: skip
     assert ("odd", "today", {"id": 7}, "file") == (outcome.detail, outcome.date, outcome.fields, outcome.response)
     assert (True, {"create a": "created"}) == (bench.run.finished, bench.outcomes)
     assert (attempt(1), 201, "odd") == (bench.result("a").attempt, bench.result("a").status, bench.result("a").detail)

@@ -249,16 +249,9 @@ def test_a_delivery_is_shown(number: int | None, verified: bool | None, words: s
     request = Captured("2026-03-01T12:34:56Z", "ONB10011", "/offers", None, verified, body)
     delivery = Delivery(request, "POST", 200, number, "bad" if number is None else None)
     assert json.loads(shown(delivery)) == {
-        "at": request.at,
-        "method": "POST",
-        "path": "/offers",
-        "status": 200,
-        "delivery": number,
-        "verified": verified,
-        "problem": delivery.problem,
-        "eventCode": "ONB10011",
-        "body": body.decode(),
-    }
+        "at": request.at, "method": "POST", "path": "/offers", "status": 200, "delivery": number, "verified": verified,
+        "problem": delivery.problem, "eventCode": "ONB10011", "body": body.decode(),
+    }  # fmt: skip
     project.environment.setattr(sys, "stdout", Screen())
     rows = shown(delivery).splitlines()
     assert rows[:3] == [f"12:34:56  200  ONB10011  /offers{words}", "    a", "|     ::b"]

@@ -54,11 +54,8 @@ def test_a_new_project_is_valid(tmp_path: Path) -> None:
     assert {*NEW} == {*tree(tmp_path / "new")}
     desired = load(tmp_path / "new" / "config")
     assert ("state.jsonl", 4, 8, ()) == (
-        desired.state,
-        len(desired.targets),
-        len(desired.subscriptions),
-        desired.unread,
-    )
+        desired.state, len(desired.targets), len(desired.subscriptions), desired.unread,
+    )  # fmt: skip
     commands = [" ".join(step.command) for step in written.steps if step.command]
     init_ = ("reconciler state init --complete", "reconciler state init")  # one of the two
     assert [f"cd {tmp_path / 'new'}", "reconciler validate", *init_, "reconciler plan"] == commands
@@ -106,14 +103,8 @@ def test_credentials_and_not_the_record_are_ignored(tmp_path: Path) -> None:
     """git ignores `.env` and what a sandbox leaves, but neither the record nor the configuration."""
     init(repository(tmp_path / "new"), Choices(state="state.jsonl"))
     names = [
-        ".env",
-        "sandbox.env",
-        "sandbox/x",
-        "notifications.jsonl",
-        "plan.json",
-        "state.jsonl",
-        "config/targets.yaml",
-    ]
+        ".env", "sandbox.env", "sandbox/x", "notifications.jsonl", "plan.json", "state.jsonl", "config/targets.yaml",
+    ]  # fmt: skip
     done = subprocess.run(
         ("git", "-C", str(tmp_path / "new"), "check-ignore", *names), check=True, capture_output=True, text=True
     )

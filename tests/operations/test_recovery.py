@@ -238,15 +238,10 @@ class TestShow:
         assert [attempt.id for attempt in find_attempts(project, OFFERS).attempts] == ["a", "c"]
         assert attempts_json(find_attempts(project, "*/*/loans").attempts) == [
             {
-                "address": LOANS,
-                "attempt": "b",
-                "eventCodes": ("ONB10001",),
-                "webhookUrl": URL.format("loans"),
-                "status": "unknown",
-                "at": time_of(NOW - 1000),
-                "fields": {},
+                "address": LOANS, "attempt": "b", "eventCodes": ("ONB10001",), "webhookUrl": URL.format("loans"),
+                "status": "unknown", "at": time_of(NOW - 1000), "fields": {},
             }
-        ]
+        ]  # fmt: skip
         with pytest.raises(SelectionError):
             find_attempts(project, f"{EU}/nothing")
 

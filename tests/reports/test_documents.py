@@ -432,18 +432,14 @@ def test_equal_sides_do_not_differ() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (counted(1, "code"), "1 code"),
-        (counted(2, "entry", "entries"), "2 entries"),
-        (listed([]), ""),
-        (listed("a"), "a"),
-        (listed("abc"), "a, b and c"),
-        (listed("abcde", 2), "a, b and 3 more"),
+        (counted(1, "code"), "1 code"), (counted(2, "entry", "entries"), "2 entries"), (listed([]), ""),
+        (listed("a"), "a"), (listed("abc"), "a, b and c"), (listed("abcde", 2), "a, b and 3 more"),
         (ago("2026-11-01T08:00:00Z", NOW), "2026-11-01T08:00:00Z (2 hours ago)"),
         (ago("2026-11-01T09:59:30Z", NOW), "2026-11-01T09:59:30Z (less than a minute ago)"),
         (ago("2026-11-02T08:00:00Z", NOW), "2026-11-02T08:00:00Z (in the future by this machine's clock)"),
         (ago("no time", NOW), "no time"),
     ],
-)
+)  # fmt: skip
 def test_plurals_and_distances_read_well(text: str, expected: str) -> None:
     """They stand once, for every report."""
     assert text == expected

@@ -73,21 +73,15 @@ def test_what_is_found_has_its_name_its_place_and_its_commands() -> None:
     """Messages are data in JSON too."""
     message = Message("bad", "wrong", "", (step("run", "reconciler", "init"),), Place("config/a.yaml", 1, 2))
     expected = {
-        "name": "bad",
-        "what": "wrong",
-        "where": "",
-        "place": {"file": "config/a.yaml", "line": 1, "column": 2},
+        "name": "bad", "what": "wrong", "where": "", "place": {"file": "config/a.yaml", "line": 1, "column": 2},
         "steps": [{"text": "run", "command": ["reconciler", "init"]}],
-    }
+    }  # fmt: skip
     finding = {"check": "config", "health": "failed", "message": expected}
     document = {"format_version": "2.0", "findings": [finding], "summary": {"failed": 1}}
     assert as_read(findings_json([Finding("config", Health.FAILED, message)])) == document
     assert as_read(validation_json([message], [])) == {
-        "format_version": "2.0",
-        "valid": False,
-        "mistakes": [expected],
-        "warnings": [],
-    }
+        "format_version": "2.0", "valid": False, "mistakes": [expected], "warnings": [],
+    }  # fmt: skip
 
 
 def test_what_is_recorded_has_its_own_url() -> None:

@@ -54,16 +54,13 @@ class TestTokens:
     @pytest.mark.parametrize(
         ("changes", "status", "error"),
         [
-            ({"grant_type": "password"}, 400, "unsupported_grant_type"),
-            ({"grant_type": None}, 400, "invalid_request"),
-            ({"client_id": 7}, 400, "invalid_request"),
-            ({"client_id": "nobody"}, 401, "invalid_client"),
+            ({"grant_type": "password"}, 400, "unsupported_grant_type"), ({"grant_type": None}, 400, "invalid_request"),
+            ({"client_id": 7}, 400, "invalid_request"), ({"client_id": "nobody"}, 401, "invalid_client"),
             ({"client_id": "nobody", "client_secret": ""}, 400, "invalid_request"),
-            ({"client_secret": "wrong"}, 401, "invalid_client"),
-            ({"client_secret": "w\ud800"}, 401, "invalid_client"),
+            ({"client_secret": "wrong"}, 401, "invalid_client"), ({"client_secret": "w\ud800"}, 401, "invalid_client"),
             ({"audience": "https://elsewhere.example/notification"}, 403, "access_denied"),
         ],
-    )
+    )  # fmt: skip
     def test_refused(self, sandbox: Sandbox, changes: dict[str, Any], status: int, error: str) -> None:
         """Wrong, missing and odd parameters are refused as RFC 6749 has it."""
         answer = ask_token(sandbox, changes=changes)
@@ -129,13 +126,10 @@ class TestCreate:
     @pytest.mark.parametrize(
         ("headers", "status"),
         [
-            ({"authorization": ""}, 401),
-            ({"authorization": "Basic abc"}, 401),
-            ({"authorization": "Bearer "}, 401),
-            ({"authorization": "Bearer a.b.c"}, 401),
-            ({"content-type": "text/plain"}, 415),
+            ({"authorization": ""}, 401), ({"authorization": "Basic abc"}, 401), ({"authorization": "Bearer "}, 401),
+            ({"authorization": "Bearer a.b.c"}, 401), ({"content-type": "text/plain"}, 415),
         ],
-    )
+    )  # fmt: skip
     def test_bad_headers(self, sandbox: Sandbox, headers: dict[str, str], status: int) -> None:
         """A create needs a Bearer token and JSON."""
         answer = create(sandbox, headers=headers)
@@ -195,17 +189,11 @@ class TestOperator:
     @pytest.mark.parametrize(
         "event",
         [
-            {},
-            {"code": "x"},
-            {"code": "ONB10011", "properties": []},
-            {"code": "ONB10011", "target": "asia/staging"},
-            {"code": "ONB10011", "target": 7},
-            {"code": "ONB10011", "count": 0},
-            {"code": "ONB10011", "count": 10_001},
-            {"code": "ONB10011", "count": True},
-            {"code": "ONB10011", "extra": 1},
+            {}, {"code": "x"}, {"code": "ONB10011", "properties": []}, {"code": "ONB10011", "target": "asia/staging"},
+            {"code": "ONB10011", "target": 7}, {"code": "ONB10011", "count": 0}, {"code": "ONB10011", "count": 10_001},
+            {"code": "ONB10011", "count": True}, {"code": "ONB10011", "extra": 1},
         ],
-    )
+    )  # fmt: skip
     def test_bad_event(self, sandbox: Sandbox, event: dict[str, object]) -> None:
         """An event has a code, and perhaps properties, a target and a count."""
         assert 400 == call("POST", f"{sandbox.url}/_sandbox/trigger", event).status

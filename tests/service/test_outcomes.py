@@ -67,19 +67,14 @@ def test_no_secret_is_told(result: Reply | Failure) -> None:
 @pytest.mark.parametrize(
     "page",
     [
-        reply(200, content_type="text/html; charset=utf-8"),
-        reply(201, content_type="application/json, Text/HTML"),
-        reply(200, content_type="application/xhtml+xml"),
-        reply(200, PAGE),
+        reply(200, content_type="text/html; charset=utf-8"), reply(201, content_type="application/json, Text/HTML"),
+        reply(200, content_type="application/xhtml+xml"), reply(200, PAGE),
         reply(200, b"\xef\xbb\xbf\r\n  <HTML lang=en>", content_type="application/json"),
-        reply(200, b"<?xml version='1.0'?>\n<!-- a --><!-- b -->\n" + PAGE),
-        reply(200, PAGE.decode().encode("utf-16")),
-        reply(200, PAGE.decode().encode("utf-32-le")),
-        reply(200, gzip.compress(PAGE, mtime=0)),
-        reply(200, zlib.compress(PAGE)[2:-4]),
-        reply(204, b"<html>"),
+        reply(200, b"<?xml version='1.0'?>\n<!-- a --><!-- b -->\n" + PAGE), reply(200, PAGE.decode().encode("utf-16")),
+        reply(200, PAGE.decode().encode("utf-32-le")), reply(200, gzip.compress(PAGE, mtime=0)),
+        reply(200, zlib.compress(PAGE)[2:-4]), reply(204, b"<html>"),
     ],
-)
+)  # fmt: skip
 def test_an_html_page_is_not_the_api(page: Reply) -> None:
     """A page with a 2xx may be a login or maintenance page, however it is encoded: the outcome is unknown."""
     answer = outcome_of(page, ())

@@ -141,14 +141,10 @@ def test_any_content_under_the_right_key(directory: Path, content: object) -> No
 @pytest.mark.parametrize(
     ("lifetime", "age", "fresh"),
     [
-        (DAY, 0, True),
-        (DAY, DAY - 301, True),
-        (DAY, DAY - 299, False),
-        (100, 89, True),
-        (100, 91, False),
+        (DAY, 0, True), (DAY, DAY - 301, True), (DAY, DAY - 299, False), (100, 89, True), (100, 91, False),
         (DAY, -5, False),
     ],
-)
+)  # fmt: skip
 def test_lifetime_less_a_margin(directory: Path, lifetime: float, age: float, fresh: bool) -> None:
     """Five minutes, or a tenth of the lifetime; a token from the future is not believed."""
     provider, start = Provider(lifetime), time.time()

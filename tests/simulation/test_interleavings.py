@@ -188,14 +188,10 @@ SMALL: dict[str, Scene] = {
     "resolve, not created": resolving(created=False),
 }
 LARGE: dict[str, Scene] = {
-    "two applies of two": applies(TWO),
-    "two applies of two targets": applies(TWO_TARGETS),
-    "three applies": applies(ONE, 3),
-    "overtaken": overtaken(),
-    "a copy of two": beside(copy, TWO, moves=True),
-    "a loss": beside(Commands.lose_and_complete),
-    "a loss of two": beside(Commands.lose_and_complete, TWO),
-}
+    "two applies of two": applies(TWO), "two applies of two targets": applies(TWO_TARGETS),
+    "three applies": applies(ONE, 3), "overtaken": overtaken(), "a copy of two": beside(copy, TWO, moves=True),
+    "a loss": beside(Commands.lose_and_complete), "a loss of two": beside(Commands.lose_and_complete, TWO),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -218,12 +218,9 @@ def azurite(factory: pytest.TempPathFactory) -> int:
 def s3_environment(port: int) -> dict[str, str]:
     """Return the variables for an S3 at a port of this machine."""
     return {
-        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
-        "AWS_ALLOW_HTTP": "true",
-        "AWS_REGION": "us-east-1",
-        "AWS_ACCESS_KEY_ID": "AKIAOFTHETESTS",
-        "AWS_SECRET_ACCESS_KEY": S3_SECRET,
-    }
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", "AWS_ALLOW_HTTP": "true", "AWS_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": "AKIAOFTHETESTS", "AWS_SECRET_ACCESS_KEY": S3_SECRET,
+    }  # fmt: skip
 
 
 def azure_environment(port: int) -> dict[str, str]:
