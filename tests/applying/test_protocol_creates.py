@@ -92,7 +92,7 @@ def test_an_intent_says_what_may_be_in_flight_and_until_when() -> None:
     [intent] = bench.appended
     assert isinstance(intent, Intended)
     what, url = intent.what, f"https://hooks.example/a/{attempt(1)}"
-    assert ("create", (code("a"),), url, "account1") == (what.action, what.codes, what.url, what.account)
+    assert ("create", (code("a"),), url, "account") == (what.action, what.codes, what.url, what.account)
     assert (WALL + 60, WALL + 105, "run", {"user": "bench"}) == (what.send_by, what.settled_by, intent.run, intent.by)
     assert "https://hooks.example/a/{attempt}" == what.template
     fresh_until = Instant(WALL + 10, bench.steady + 10)

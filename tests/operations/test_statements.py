@@ -927,12 +927,8 @@ class TestTwice:
         *(Resolve(where, created=said, attempts=("u",)) for where in (OFFERS, "*/*") for said in (True, False)),
         *(kind(OFFERS, ("a",)) for kind in (RequestRemoval, CancelRemoval, ConfirmRemoval)),
         *(kind(OFFERS, ("a",), ("ONB10002",)) for kind in (RequestRemoval, CancelRemoval, ConfirmRemoval)),
-        Import(LOANS),
-        Move(OFFERS, f"{EU}/moved"),
-        Rebind(EU),
-        Complete(("begun",)),
-        AcceptLoss(),
-    )
+        Import(LOANS), Move(OFFERS, f"{EU}/moved"), Rebind(EU), Complete(("begun",)), AcceptLoss(),
+    )  # fmt: skip
 
     @settings(max_examples=150)
     @given(st.lists(st.sampled_from(STATEMENTS), min_size=1, max_size=6))

@@ -61,16 +61,13 @@ def lose_another(scene: Scene) -> None:
 CHANGED: dict[str, Callable[[Scene], None]] = {
     "another code": lambda scene: scene.want("offers", "ONB10001", hooks("offers")),
     "another URL": lambda scene: scene.want("offers", "ONB10011", hooks("other")),
-    "one change more": lambda scene: scene.drop("loans"),
-    "one change less": lambda scene: scene.drop("offers"),
-    "an earlier attempt": reject_before,
-    "another record": other_record,
+    "one change more": lambda scene: scene.drop("loans"), "one change less": lambda scene: scene.drop("offers"),
+    "an earlier attempt": reject_before, "another record": other_record,
     "another base_url": redeclare(base_url="https://api.moved.example"),
     "another auth_url": redeclare(auth_url="https://login.moved.example"),
     "another audience_base": redeclare(audience_base="https://audience.example"),
-    "another recipient": recipients("age1one", "age1three"),
-    "no recipients": recipients(),
-}
+    "another recipient": recipients("age1one", "age1three"), "no recipients": recipients(),
+}  # fmt: skip
 
 SAME: dict[str, Callable[[Scene], None]] = {
     "nothing": lambda scene: None,

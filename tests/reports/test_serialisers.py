@@ -13,21 +13,9 @@ from support.plan_values import OFFERS, STAGING, change, differs, nasty, plan, p
 from reconciler.errors import Message, Step
 from reconciler.model.plan import Action, Applied, Verdict
 from reconciler.model.status import ProjectStatus, TargetStatus
+from reconciler.reports import document as doc
 from reconciler.reports import html, json, markdown, terminal
 from reconciler.reports.apply import apply_document
-from reconciler.reports.document import (
-    Alert,
-    Changed,
-    Commands,
-    Details,
-    Document,
-    Letter,
-    Paragraph,
-    Table,
-    Todo,
-    Tone,
-    alerts,
-)
 from reconciler.reports.plan import plan_document
 from reconciler.reports.status import status_document
 from reconciler.reports.words import command_line, harmless_line, visible
@@ -36,30 +24,32 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from reconciler.model.plan import Plan
-    from reconciler.reports.document import Block
 
 VERBOSE = terminal.Layout(verbose=True)
 FLAGS = ("--config", "other config")
 
 
-def all_blocks(blocks: Iterable[Block]) -> Iterator[Block]:
+def all_blocks(blocks: Iterable[doc.Block]) -> Iterator[doc.Block]:
     """Yield blocks with those that are folded in them."""
     for block in blocks:
         yield block
-        if isinstance(block, Details):
+        if isinstance(block, doc.Details):
             yield from all_blocks(block.blocks)
 
 
-def blocks_of(document: Document) -> list[Block]:
+def blocks_of(document: doc.Document) -> list[doc.Block]:
     """Return every block of a document."""
     following = (document.next,) if document.next else ()
     return list(all_blocks((*document.alerts, *document.body, *document.summary, *following, *document.details)))
 
 
-def commands_of(document: Document) -> list[str]:
+def commands_of(document: doc.Document) -> list[str]:
     """Return every command of a document, as it is pasted."""
     todos = [
-        todo for block in blocks_of(document) if isinstance(block, Changed | Commands | Alert) for todo in block.todos
+        todo
+        for block in blocks_of(document)
+        if isinstance(block, doc.Changed | doc.Commands | doc.Alert)
+        for todo in block.todos
     ]
     return [command_line(command) for todo in todos for command in todo.commands]
 
@@ -72,7 +62,7 @@ def test_all_serialisers_say_the_same_changes_counts_and_commands(drawn: Plan) -
     text, marked = terminal.render(document, VERBOSE), markdown.render(document)
     page = unescape(html.render(document))
     for block in blocks_of(document):
-        if isinstance(block, Changed):
+        if isinstance(block, doc.Changed):
             assert f"{block.sign} {block.title}  {block.action}\n" in text
             assert f"| {block.sign} | {markdown.code(block.title)} | {block.action} |" in marked
             assert f"<b>{block.sign} {block.title}</b> {block.action}" in page
@@ -141,7 +131,7 @@ def test_markdown_of_foreign_text_is_no_markup(text: str) -> None:
 
 def test_a_page_escapes_markup() -> None:
     """Markup in a value is text in the page."""
-    page = html.render(Document("plan", "<script>alert(1)</script>", body=(Paragraph("<img src=x>"),)))
+    page = html.render(doc.Document("plan", "<script>alert(1)</script>", body=(doc.Paragraph("<img src=x>"),)))
     assert "<script>alert" not in page
     assert "<img" not in page
 
@@ -177,9 +167,9 @@ def test_a_markdown_report_that_is_too_long_cannot_be_approved() -> None:
 @pytest.mark.parametrize(("more", "whole"), [(0, True), (1, False)])
 def test_a_markdown_report_is_cut_between_its_parts(more: int, whole: bool) -> None:
     """One that has just the size of a job summary is whole; of a longer one, as many parts as fit are kept."""
-    parts = [Paragraph("x" * 1000)] * 1000
-    left = markdown.LIMIT - len(markdown.render(Document("plan", "", body=(*parts, Paragraph("")))))
-    text = markdown.render(Document("plan", "", body=(*parts, Paragraph("x" * (left + more)))))
+    parts = [doc.Paragraph("x" * 1000)] * 1000
+    left = markdown.LIMIT - len(markdown.render(doc.Document("plan", "", body=(*parts, doc.Paragraph("")))))
+    text = markdown.render(doc.Document("plan", "", body=(*parts, doc.Paragraph("x" * (left + more)))))
     assert ("cannot be approved" in text, len(text) == markdown.LIMIT) == (not whole, whole)
     assert text.count("x" * 1000 + "\n") - whole == 1000
     assert text.count("plan -->") == 1
@@ -200,8 +190,8 @@ def test_a_markdown_report_keeps_to_any_limit(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_table_in_markdown_has_as_many_columns_in_every_line() -> None:
     """The second line makes it one."""
-    blocks = (*plan_document(plan(change(), change(Action.REPLACE))).body, Table(("a", "b"), (("1", "2"),)))
-    text = markdown.render(Document("plan", "", body=blocks))
+    blocks = (*plan_document(plan(change(), change(Action.REPLACE))).body, doc.Table(("a", "b"), (("1", "2"),)))
+    text = markdown.render(doc.Document("plan", "", body=blocks))
     for table, columns in zip(re.findall("(?:^[|].*\n)+", text, re.MULTILINE), (6, 2), strict=True):
         lines = table.splitlines()
         assert {line.count("|") for line in lines} == {columns + 1}
@@ -210,7 +200,7 @@ def test_a_table_in_markdown_has_as_many_columns_in_every_line() -> None:
 
 def test_a_fence_is_longer_than_any_in_its_text() -> None:
     """Backquotes in a command do not end its block."""
-    document = Document("plan", "", next=Commands((Todo("run", (("reconciler", "```", "`"),)),)))
+    document = doc.Document("plan", "", next=doc.Commands((doc.Todo("run", (("reconciler", "```", "`"),)),)))
     assert "````sh\nreconciler '```' '`'\n````" in markdown.render(document)
 
 
@@ -218,7 +208,7 @@ def test_no_command_breaks_at_the_width_of_a_terminal() -> None:
     """Sentences wrap at 80 columns; a command stays on its line, whole."""
     command = ("reconciler", "state", "resolve", OFFERS, "--not-created", "--attempt", "a" * 32, "--note", "b" * 40)
     message = Message("m", "word " * 40, OFFERS, (Step("to settle it, " + "word " * 20, command),))
-    text = terminal.render(Document("m", "", alerts=alerts([message])), terminal.Layout(FLAGS, 80))
+    text = terminal.render(doc.Document("m", "", alerts=doc.alerts([message])), terminal.Layout(FLAGS, 80))
     assert f"    {command_line(command, FLAGS)}" in text.splitlines()
     assert all(len(line) <= 80 for line in text.splitlines() if "reconciler" not in line)
 
@@ -236,15 +226,15 @@ def test_colour_says_nothing_by_itself(drawn: Plan) -> None:
 def test_a_table_that_is_too_wide_continues_on_the_next_line() -> None:
     """Columns that do not fit a terminal follow below their row, as many on a line as fit, and no cell is lost."""
     head, row = ("address", "codes", "URL", "attempt"), ("a" * 30, "1 code", "u" * 60, "b" * 32)
-    table = Table(head, (row,), (Tone.ERROR,))
-    lines = terminal.render(Document("t", "", body=(table,)), terminal.Layout(width=80)).splitlines()
+    table = doc.Table(head, (row,), (doc.Tone.ERROR,))
+    lines = terminal.render(doc.Document("t", "", body=(table,)), terminal.Layout(width=80)).splitlines()
     first = [f"{head[0]:30}  codes", "    URL  attempt"]
     assert lines == [*first, f"{row[0]}  1 code", f"    {'u' * 60}", f"    {'b' * 32}"]
 
 
 def test_a_letter_is_not_changed() -> None:
     """Its lines are those to send, only indented, in every format."""
-    document = Document("l", "", body=(Letter("Send", ("Please delete:", "", "URL: https://x.example")),))
+    document = doc.Document("l", "", body=(doc.Letter("Send", ("Please delete:", "", "URL: https://x.example")),))
     assert "    Please delete:\n\n    URL: https://x.example\n" in terminal.render(document)
     assert "```text\nPlease delete:\n\nURL: https://x.example\n```" in markdown.render(document)
     assert "Please delete:\n\nURL: https://x.example\n</pre>" in html.render(document)

@@ -103,16 +103,13 @@ def make_pipe(path: Path) -> None:
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda path: path.write_bytes(b""),
-        lambda path: path.write_bytes(path.read_bytes()[:-5]),
-        lambda path: path.write_bytes(b"\xff" * 100_000),
-        lambda path: path.chmod(0),
-        lambda path: (path.unlink(), path.mkdir()),
-        make_pipe,
+        lambda path: path.write_bytes(b""), lambda path: path.write_bytes(path.read_bytes()[:-5]),
+        lambda path: path.write_bytes(b"\xff" * 100_000), lambda path: path.chmod(0),
+        lambda path: (path.unlink(), path.mkdir()), make_pipe,
         lambda path: (path.unlink(), path.symlink_to(path.parent / "elsewhere")),
     ],
     ids=["empty", "cut", "noise", "unreadable", "directory", "pipe", "link"],
-)
+)  # fmt: skip
 def test_a_damaged_entry_is_a_miss(directory: Path, provider: Provider, damage: Callable[[Path], object]) -> None:
     """Never an error, and it does not block."""
     TokenCache(directory).get(PURPOSE, SECRET, provider)

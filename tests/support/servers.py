@@ -126,14 +126,10 @@ def shared_server(
             owner = str(os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid())
             with (folder / "log").open("w") as log:
                 subprocess.run(
-                    [sys.executable, "-c", _KEEP, owner, user, *command(port, own)],
-                    cwd=own,
-                    env={**os.environ, **(environment or {})},
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
+                    [sys.executable, "-c", _KEEP, owner, user, *command(port, own)], cwd=own,
+                    env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                     check=True,
-                )
+                )  # fmt: skip
             _wait(lambda: furnish(port), folder / "log")
             noted.write_text(str(port))
         return int(noted.read_text())
@@ -185,12 +181,9 @@ def ministack(factory: pytest.TempPathFactory) -> int:
         _put(f"http://127.0.0.1:{port}/{BUCKET}", {})
 
     return shared_server(
-        factory,
-        "ministack",
-        lambda port, _: [program, "ministack.app:app", "-b", f"127.0.0.1:{port}"],
-        make_bucket,
+        factory, "ministack", lambda port, _: [program, "ministack.app:app", "-b", f"127.0.0.1:{port}"], make_bucket,
         quiet,
-    )
+    )  # fmt: skip
 
 
 def azurite(factory: pytest.TempPathFactory) -> int:
