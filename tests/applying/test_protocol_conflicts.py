@@ -442,10 +442,8 @@ def test_a_store_that_fails_for_good_ends_the_run() -> None:
     assert {"create a": "not_sent", "create b": "not_sent", "remove z": "skipped"} == bench.outcomes
     assert {"no network"} == {bench.result(name).detail for name in "abz"}
     assert (True, [], ["store-down"]) == (
-        bench.run.finished,
-        bench.queue.unrecorded,
-        [message.name for message in bench.run.messages],
-    )
+        bench.run.finished, bench.queue.unrecorded, [message.name for message in bench.run.messages],
+    )  # fmt: skip
 
 
 def test_what_could_not_be_recorded_is_handed_over() -> None:

@@ -47,10 +47,8 @@ def test_nothing_to_send_needs_no_token() -> None:
     bench.begin()
     assert ["removal_requested"] == bench.append()
     assert ({"remove b": "requested"}, ["old-b"], True) == (
-        bench.outcomes,
-        bench.run.work.requested,
-        bench.run.finished,
-    )
+        bench.outcomes, bench.run.work.requested, bench.run.finished,
+    )  # fmt: skip
 
 
 def test_nothing_to_do_is_finished_at_once() -> None:
@@ -346,10 +344,8 @@ def test_a_call_without_an_answer_is_given_up() -> None:
     bench.wait(105.0)
     bench.append()
     assert ("unknown", "unknown", "timed out") == (
-        bench.statuses()[attempt(1)],
-        bench.outcomes["create a"],
-        bench.result("a").detail,
-    )
+        bench.statuses()[attempt(1)], bench.outcomes["create a"], bench.result("a").detail,
+    )  # fmt: skip
 
 
 def test_after_a_lost_response_nothing_more_is_created() -> None:
@@ -363,10 +359,8 @@ def test_after_a_lost_response_nothing_more_is_created() -> None:
     bench.create_all()
     outcomes = dict.fromkeys(("create a", "create b", "create c"), "created") | {"create d": "skipped"}
     assert (outcomes, True, LOST_RESPONSE) == (
-        bench.outcomes,
-        bench.run.creates.lost_response,
-        bench.result("d").detail,
-    )
+        bench.outcomes, bench.run.creates.lost_response, bench.result("d").detail,
+    )  # fmt: skip
 
 
 def test_an_intent_that_becomes_durable_after_a_lost_response_is_not_sent() -> None:

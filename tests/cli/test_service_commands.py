@@ -238,11 +238,9 @@ def test_the_schema_is_a_document(reconciler: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("number", "verified", "words"),
     [
-        (1, None, ""),
-        (2, True, "  verified  delivery 2"),
-        (None, False, "  unverified  bad"),
+        (1, None, ""), (2, True, "  verified  delivery 2"), (None, False, "  unverified  bad"),
     ],
-)
+)  # fmt: skip
 def test_a_delivery_is_shown(number: int | None, verified: bool | None, words: str, project: CommandLine) -> None:
     """On a terminal with its body, of which no line is a command of a runner; else as one line of JSON."""
     body = b"a\n::b\n" + b"c\n" * 300

@@ -103,10 +103,8 @@ def test_a_field_that_an_unreadable_file_may_give_is_not_missed(tmp_path: Path) 
 def test_columns_count_characters(tmp_path: Path) -> None:
     """Letters beyond ASCII, in front of a mistake, are one column each."""
     assert_mistakes(
-        tmp_path,
-        'parity: {ignore: [{address: offers, reason: "ääää€𝄞"}, ¦{address: offers}]}',
-        "missing-key",
-    )
+        tmp_path, 'parity: {ignore: [{address: offers, reason: "ääää€𝄞"}, ¦{address: offers}]}', "missing-key",
+    )  # fmt: skip
 
 
 def test_directives_and_document_marks_are_taken(tmp_path: Path) -> None:

@@ -23,12 +23,10 @@ LINE = line_of(Captured(AT, "ONB10011", "/offers", "https://a.example/offers", T
 
 
 @given(
-    path=st.from_regex(r"\A/[!-~]{0,9}\Z"),
-    url=st.sampled_from([None, "https://a.example/x?y"]),
-    verified=st.sampled_from([None, True, False]),
-    text=st.text(max_size=20),
+    path=st.from_regex(r"\A/[!-~]{0,9}\Z"), url=st.sampled_from([None, "https://a.example/x?y"]),
+    verified=st.sampled_from([None, True, False]), text=st.text(max_size=20),
     headers=st.lists(st.tuples(st.just("X-A"), st.text(max_size=9)), max_size=3),
-)
+)  # fmt: skip
 @settings(max_examples=60)
 def test_line_is_read_again(
     path: str, url: str | None, verified: bool | None, text: str, headers: list[tuple[str, str]]

@@ -158,15 +158,13 @@ def test_what_is_in_the_way_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("choices", "name"),
     [
-        (Choices(regions=("Europe",)), "invalid-name"),
-        (Choices(environments=("a/b",)), "invalid-name"),
-        (Choices(("a-b", "a"), ("c", "b-c")), "shared-variables"),
-        (Choices(state="s3"), "place-is-kind"),
+        (Choices(regions=("Europe",)), "invalid-name"), (Choices(environments=("a/b",)), "invalid-name"),
+        (Choices(("a-b", "a"), ("c", "b-c")), "shared-variables"), (Choices(state="s3"), "place-is-kind"),
         (Choices(state="postgresql://me:hunter2@db.test/x"), "state-password"),
         (Choices(state="state.jsonl", github=True), "record-on-runner"),
         (Choices(state="file:///var/lib/state.jsonl", github=True), "record-on-runner"),
     ],
-)
+)  # fmt: skip
 def test_unusable_choices_are_refused(tmp_path: Path, choices: Choices, name: str) -> None:
     """Names that would not be valid, or share variables, and places are refused before anything is written."""
     with pytest.raises(SettingsError) as caught:

@@ -164,10 +164,8 @@ class TestRecover:
         """Before a target is bound, or while the first gate is closed, it would not: `config/` is changed instead."""
         theirs = Recover("backup", parse(record_of(*created("b", OFFERS, base_url="https://old.example")), "backup"))
         bound, unbound, closed = (
-            project_with(*created("a", OFFERS)),
-            project_with(),
-            project_with(*created("a", OFFERS)),
-        )
+            project_with(*created("a", OFFERS)), project_with(), project_with(*created("a", OFFERS)),
+        )  # fmt: skip
         closed.stores["memory:a"].data = record_of(*created("c", OFFERS))
         named = []
         for project in (bound, unbound, closed):

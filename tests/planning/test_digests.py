@@ -70,13 +70,11 @@ CHANGED: dict[str, Callable[[Scene], None]] = {
 }  # fmt: skip
 
 SAME: dict[str, Callable[[Scene], None]] = {
-    "nothing": lambda scene: None,
-    "time": lambda scene: setattr(scene, "now", scene.now + 1e6),
+    "nothing": lambda scene: None, "time": lambda scene: setattr(scene, "now", scene.now + 1e6),
     "an unchanged address more": fulfil_another,
-    "a notification": lambda scene: scene.receive(hooks("loans"), "LOA10013"),
-    "another target": lose_another,
+    "a notification": lambda scene: scene.receive(hooks("loans"), "LOA10013"), "another target": lose_another,
     "order of recipients": recipients("age1two", "age1one"),
-}
+}  # fmt: skip
 
 
 def digests(scene: Scene) -> tuple[str, str, list[str]]:

@@ -59,14 +59,12 @@ def test_descriptions() -> None:
     assert len(told) == len({*told})
     assert {f"attempt {ID}"} == {describe(fact).partition(":")[0] for fact in (*OF_CALL, *OF_ATTEMPT)}
     assert [
-        "record c0ffee begins",
-        "what exists is recorded: loss lost, copied ends",
+        "record c0ffee begins", "what exists is recorded: loss lost, copied ends",
         "what exists already is not recorded, so nothing is created until loss one ends",
         f"what was recorded last may be lost, so nothing is created until loss two ends; heads missed: {'e' * 64}",
         "the record is being copied here from memory:a, so nothing is created until loss three ends",
-        f"attempt {ID}: create call intended: ONB10001, ONB10002 to {URL}",
-        f"attempt {ID}: created (HTTP 201)",
+        f"attempt {ID}: create call intended: ONB10001, ONB10002 to {URL}", f"attempt {ID}: created (HTTP 201)",
         f"attempt {ID}: exists: ONB10001, ONB10002 to {URL}, beside attempt {'b' * 32} (seen)",
         f"attempt {ID}: was not created (asked)",
         "the service of this target is also https://new.example, account sha256:1",
-    ] == [describe(fact) for fact in (*OF_RECORD[:2], *OF_RECORD[5:], *OF_CALL, OF_ATTEMPT[0], REBOUND)]
+    ] == [describe(fact) for fact in (*OF_RECORD[:2], *OF_RECORD[5:], *OF_CALL, OF_ATTEMPT[0], REBOUND)]  # fmt: skip

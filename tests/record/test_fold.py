@@ -41,12 +41,10 @@ def test_intended(scene: Scene) -> None:
 @pytest.mark.parametrize(
     ("outcome", "status"),
     [
-        (Outcome.CREATED, Status.LIVE),
-        (Outcome.REJECTED, Status.GONE),
-        (Outcome.NOT_SENT, Status.GONE),
+        (Outcome.CREATED, Status.LIVE), (Outcome.REJECTED, Status.GONE), (Outcome.NOT_SENT, Status.GONE),
         (Outcome.UNKNOWN, Status.UNKNOWN),
     ],
-)
+)  # fmt: skip
 def test_answered(scene: Scene, outcome: Outcome, status: Status) -> None:
     """An outcome decides; `created` beats every other one, whenever it comes."""
     attempt = scene.begin("offers", "ONB10011", OWN)

@@ -194,12 +194,10 @@ class TestLayout:
     @pytest.mark.parametrize(
         ("names", "message"),
         [
-            ([], "no-targets"),
-            (["europe"], "bad-target"),
-            (["Europe/staging"], "bad-target"),
+            ([], "no-targets"), (["europe"], "bad-target"), (["Europe/staging"], "bad-target"),
             (["a-b/c", "a/b-c"], "same-variables"),
         ],
-    )
+    )  # fmt: skip
     def test_bad_names(self, names: list[str], message: str) -> None:
         """Names are `region/environment`, and each has variables of its own."""
         with pytest.raises(SettingsError) as caught:

@@ -52,12 +52,10 @@ def test_no_status_line(sent: bool, outcome: Outcome) -> None:
 @pytest.mark.parametrize(
     "result",
     [
-        Failure(True, "no route to s3cret-0815"),
-        reply(400, b'{"message": "bad s3cret-0815"}', date="s3cret-0815"),
-        reply(301, location="https://s3cret-0815.example/"),
-        reply(503, b"s3cret-0815", date="Tue s3cret-0815"),
+        Failure(True, "no route to s3cret-0815"), reply(400, b'{"message": "bad s3cret-0815"}', date="s3cret-0815"),
+        reply(301, location="https://s3cret-0815.example/"), reply(503, b"s3cret-0815", date="Tue s3cret-0815"),
     ],
-)
+)  # fmt: skip
 def test_no_secret_is_told(result: Reply | Failure) -> None:
     """Whatever a server or a system error says of a secret, a person and the record do not see it."""
     answer = outcome_of(result, ["s3cret-0815"])
@@ -148,11 +146,9 @@ HOSTILE: dict[str, dict[str, object]] = {
     "16 dotted secrets": {f"token{n}": ".".join([f"{n}abcdefghijklmno"] * 250) for n in range(16)},
     "16 different ones": {f"token{n}": ".".join(f"{n}x{m:08}yz" for m in range(300)) for n in range(16)},
     "many secrets": {f"secret{n}": f"secret-number-{n}" for n in range(1900)},
-    "one secret of many": {"secret": "ab" * 2000},
-    "escapes": {"secret": "%25" * 1300},
-    "deep": {"a": [[[[{"token": "x" * 9}]]]] * 300},
-    "a long name": {"sign" * 200_000: "x"},
-}
+    "one secret of many": {"secret": "ab" * 2000}, "escapes": {"secret": "%25" * 1300},
+    "deep": {"a": [[[[{"token": "x" * 9}]]]] * 300}, "a long name": {"sign" * 200_000: "x"},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("shape", HOSTILE)

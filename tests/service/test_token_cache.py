@@ -63,10 +63,8 @@ def test_is_shared_between_runs(directory: Path, provider: Provider) -> None:
     """A day of runs requests a token once, and it is private to its owner."""
     assert {"token-number-1"} == {TokenCache(directory).get(PURPOSE, SECRET, provider) for _ in range(3)}
     assert (provider.asked, 0o700, 0o600) == (
-        1,
-        directory.stat().st_mode & 0o777,
-        file_of(directory).stat().st_mode & 0o777,
-    )
+        1, directory.stat().st_mode & 0o777, file_of(directory).stat().st_mode & 0o777,
+    )  # fmt: skip
 
 
 def test_file_shows_nothing(directory: Path, provider: Provider) -> None:

@@ -378,13 +378,11 @@ class TestProxy:
         "script",
         [
             say(b"HTTP/1.1 403 no s3cret here\r\nContent-Length: 0\r\n\r\n"),
-            say(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"),
-            reset,
-            say(b"nonsense\r\n\r\n"),
+            say(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"), reset, say(b"nonsense\r\n\r\n"),
             say(b"HTTP/1.1 200 Connection established\r\n\r\n", b"not TLS at all"),
         ],
         ids=["403", "502", "reset", "not HTTP", "no TLS behind it"],
-    )
+    )  # fmt: skip
     def test_no_tunnel(self, serve: Serve, through: Callable[[str], Transport], script: Script) -> None:
         """Whatever goes wrong before the tunnel stands, nothing was sent and nobody was asked."""
         asked, proxy = Asked(), serve(script)

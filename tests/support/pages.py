@@ -105,11 +105,9 @@ def documents() -> dict[str, Document]:
         summary=(Facts(((HOSTILE, HOSTILE),)),),
     )  # fmt: skip
     return {
-        "plan": replace(busy, facts=(*busy.facts, *RUN)),
-        "status": status_document(scene.status()),
-        "calm": plan_document(calm.plan()),
-        "hostile": foreign,
-    }
+        "plan": replace(busy, facts=(*busy.facts, *RUN)), "status": status_document(scene.status()),
+        "calm": plan_document(calm.plan()), "hostile": foreign,
+    }  # fmt: skip
 
 
 def write_pages(folder: Path) -> dict[str, Path]:

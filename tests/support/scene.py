@@ -213,11 +213,9 @@ class Scene:
     def desired(self) -> Desired:
         """What `config/` says."""
         return Desired(
-            dict(sorted(self.targets.items())),
-            dict(sorted(self.wanted.items())),
-            recipients=self.recipients,
+            dict(sorted(self.targets.items())), dict(sorted(self.wanted.items())), recipients=self.recipients,
             parity_ignore=tuple(ParityException(name, f"since {name}", PLACE) for name in self.ignore),
-        )
+        )  # fmt: skip
 
     @property
     def record(self) -> Record:

@@ -201,11 +201,9 @@ def azurite(factory: pytest.TempPathFactory) -> int:
         _put(f"http://127.0.0.1:{port}/{AZURITE_ACCOUNT}/{BUCKET}?restype=container", headers)
 
     return shared_server(
-        factory,
-        "azurite",
-        lambda port, _: [program, "--blobHost", "127.0.0.1", "--blobPort", str(port), *options],
+        factory, "azurite", lambda port, _: [program, "--blobHost", "127.0.0.1", "--blobPort", str(port), *options],
         make_container,
-    )
+    )  # fmt: skip
 
 
 def s3_environment(port: int) -> dict[str, str]:
@@ -219,11 +217,9 @@ def s3_environment(port: int) -> dict[str, str]:
 def azure_environment(port: int) -> dict[str, str]:
     """Return the variables for an Azurite at a port of this machine."""
     return {
-        "AZURE_STORAGE_ENDPOINT": f"http://127.0.0.1:{port}/{AZURITE_ACCOUNT}",
-        "AZURE_ALLOW_HTTP": "true",
-        "AZURE_STORAGE_ACCOUNT_NAME": AZURITE_ACCOUNT,
-        "AZURE_STORAGE_ACCOUNT_KEY": AZURITE_KEY,
-    }
+        "AZURE_STORAGE_ENDPOINT": f"http://127.0.0.1:{port}/{AZURITE_ACCOUNT}", "AZURE_ALLOW_HTTP": "true",
+        "AZURE_STORAGE_ACCOUNT_NAME": AZURITE_ACCOUNT, "AZURE_STORAGE_ACCOUNT_KEY": AZURITE_KEY,
+    }  # fmt: skip
 
 
 def _connect(port: int) -> None:

@@ -66,12 +66,10 @@ def test_refused(line: str) -> None:
 @pytest.mark.parametrize(
     ("rules", "role", "goes_on"),
     [
-        ([{"type": "required_reviewers"}], "write", True),
-        ([{"type": "branch_policy"}], "maintain", True),
-        ([], "admin", True),
-        ([{"type": "wait_timer"}], "write", False),
+        ([{"type": "required_reviewers"}], "write", True), ([{"type": "branch_policy"}], "maintain", True),
+        ([], "admin", True), ([{"type": "wait_timer"}], "write", False),
     ],
-)
+)  # fmt: skip
 def test_stranger(monkeypatch: pytest.MonkeyPatch, rules: list[object], role: str, goes_on: bool) -> None:
     """Where nobody has to approve, only who may maintain the repository may use the form."""
     monkeypatch.setenv("GITHUB_TRIGGERING_ACTOR", "someone")
@@ -117,12 +115,10 @@ def test_preview(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        f"state import '{TAKEN}/staging/a'",
-        f"state import europe/staging/a --url '{TAKEN}'",
-        f"state resolve europe/staging/a --created --note '{TAKEN}'",
-        f"removal list -t '{TAKEN}'",
+        f"state import '{TAKEN}/staging/a'", f"state import europe/staging/a --url '{TAKEN}'",
+        f"state resolve europe/staging/a --created --note '{TAKEN}'", f"removal list -t '{TAKEN}'",
     ],
-)
+)  # fmt: skip
 def test_preview_of_a_hostile_name(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str
 ) -> None:
