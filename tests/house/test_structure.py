@@ -24,29 +24,17 @@ LARGEST = {"lines of code": 15_400, "modules": 153}
 """What the whole package may have at most; lower it when less is needed."""
 DOORS = {
     # What `--help` does not load, and what completion, colour, a format or an error needs.
-    "cli.commands": {"click.shell_completion", "reconciler"},
-    "cli.invocation": {"pathlib", "reconciler"},
-    "cli.main": {"reconciler"},
-    "cli.plan": {"reconciler"},
-    "cli.progress": {"rich.console", "rich.progress"},
-    "cli.project": {"click.shell_completion"},
-    "cli.terminal": {"reconciler"},
-    "desired.credentials": {"json"},
-    "desired.mistakes": {"difflib"},
-    "model.address": {"difflib"},
-    "operations.project": {"getpass", "pwd"},
-    "operations.settings": {"dotenv.parser"},
-    "reports.differences": {"deepdiff"},
-    "reports.html": {"jinja2"},
+    "cli.commands": {"click.shell_completion", "reconciler"}, "cli.invocation": {"pathlib", "reconciler"},
+    "cli.main": {"reconciler"}, "cli.plan": {"reconciler"}, "cli.progress": {"rich.console", "rich.progress"},
+    "cli.project": {"click.shell_completion"}, "cli.terminal": {"reconciler"}, "desired.credentials": {"json"},
+    "desired.mistakes": {"difflib"}, "model.address": {"difflib"}, "operations.project": {"getpass", "pwd"},
+    "operations.settings": {"dotenv.parser"}, "reports.differences": {"deepdiff"}, "reports.html": {"jinja2"},
     "reports.terminal": {"textwrap"},
     # Calls to the service, encryption, and stores whose library not everybody has.
-    "desired.sections": {"pyrage"},
-    "operations.apply": {"reconciler"},
-    "operations.doctor": {"reconciler"},
-    "operations.init": {"importlib.metadata", "jinja2", "pyrage"},
-    "operations.responses": {"pyrage"},
+    "desired.sections": {"pyrage"}, "operations.apply": {"reconciler"}, "operations.doctor": {"reconciler"},
+    "operations.init": {"importlib.metadata", "jinja2", "pyrage"}, "operations.responses": {"pyrage"},
     "stores.location": {"reconciler"},
-}
+}  # fmt: skip
 """The modules that may import inside a function, since most runs do without it, and what: libraries, or other modules
 of the package."""
 VALUES = {"Struct", "Discreet", "Fact", "OfAttempt"}

@@ -177,8 +177,8 @@ def test_a_markdown_report_is_cut_between_its_parts(more: int, whole: bool) -> N
 
 def test_a_markdown_report_keeps_to_any_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the limit in bytes, one that is cut is the first line and as many parts as fit."""
-    paragraphs = (Paragraph("x" * size) for size in (1, 200, 2, 30))
-    document = Document("plan", "T", body=(Changed("»", "a", "retry", Tone.CHANGED), *paragraphs))
+    paragraphs = (doc.Paragraph("x" * size) for size in (1, 200, 2, 30))
+    document = doc.Document("plan", "T", body=(doc.Changed("»", "a", "retry", doc.Tone.CHANGED), *paragraphs))
     whole = markdown.render(document)
     monkeypatch.setattr(markdown, "LIMIT", 0)
     first, parts = markdown.render(document), [f"{part}\n" for part in whole.split("\n\n")]
