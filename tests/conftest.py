@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, settings
+from jinja2 import Environment
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy")
@@ -60,3 +63,17 @@ def _own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home" / "cache"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home" / "data"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _templates_compiled_once() -> Iterator[None]:
+    """A command compiles the template of its page; hundreds within one process need not."""
+    known, of_each = {}, Environment.compile
+
+    def once(environment: Environment, *source: Any) -> Any:
+        if source not in known:
+            known[source] = of_each(environment, *source)
+        return known[source]
+
+    with patch.object(Environment, "compile", once):
+        yield

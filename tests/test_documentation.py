@@ -31,20 +31,11 @@ PACKAGE = ROOT / "reconciler"
 GITHUB = ROOT / ".github"
 
 WORDS = {
-    "README.md": 1_100,
-    ".github/ARCHITECTURE.md": 1_200,
-    ".github/BAD_DAY.md": 2_300,
-    ".github/BENCHMARKS.md": 300,
-    ".github/CONTRIBUTING.md": 750,
-    ".github/GUARANTEES.md": 1_250,
-    ".github/RECEIVER.md": 800,
-    ".github/RECIPES.md": 900,
-    ".github/SECURITY.md": 800,
-    ".github/SERVICE.md": 600,
-    ".github/STORES.md": 1_200,
-    ".github/actions/reconcile/README.md": 1_000,
-    "config/README.md": 950,
-}
+    "README.md": 1_100, ".github/ARCHITECTURE.md": 1_200, ".github/BAD_DAY.md": 2_300, ".github/BENCHMARKS.md": 300,
+    ".github/CONTRIBUTING.md": 750, ".github/GUARANTEES.md": 1_250, ".github/RECEIVER.md": 800,
+    ".github/RECIPES.md": 900, ".github/SECURITY.md": 800, ".github/SERVICE.md": 600, ".github/STORES.md": 1_200,
+    ".github/actions/reconcile/README.md": 1_000, "config/README.md": 950,
+}  # fmt: skip
 """The pages, and the words that each may have."""
 IN_ALL = 12_000
 UNCOUNTED = (".github/REFERENCE.md", "CHANGELOG.md")
@@ -60,14 +51,8 @@ FILE = re.compile(
     r"(?:[\w.-]+/)+[\w.-]+\.(?:py|md|ya?ml|toml|jsonl)|[\w-]+\.(?:py|toml)|(?:tests|\.ci|reconciler)/[\w./-]*"
 )
 ELSEWHERE = {
-    "GITHUB_WORKSPACE",
-    "SHELL",
-    "GITHUB_ACTOR",
-    "GITHUB_TRIGGERING_ACTOR",
-    "GITHUB_SHA",
-    "GITHUB_RUN_ID",
-    "TERM",
-}
+    "GITHUB_WORKSPACE", "SHELL", "GITHUB_ACTOR", "GITHUB_TRIGGERING_ACTOR", "GITHUB_SHA", "GITHUB_RUN_ID", "TERM",
+}  # fmt: skip
 """Variables that a runner or a shell sets, and nobody else."""
 
 

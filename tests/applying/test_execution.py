@@ -155,10 +155,8 @@ def test_a_target_without_a_token_is_not_sent() -> None:
     case.caller.declare_no_token()
     applied = apply(case)
     assert (Verdict.FAILED, {"a": "not_sent"}, ["no-token"]) == (
-        applied.verdict,
-        outcomes(applied),
-        [message.name for message in applied.messages],
-    )
+        applied.verdict, outcomes(applied), [message.name for message in applied.messages],
+    )  # fmt: skip
     assert record_of() == case.store.data
 
 
@@ -267,10 +265,8 @@ def test_a_record_that_cannot_be_read_is_not_applied_to() -> None:
     case.store.declare_unreadable(DOWN)
     applied = carry_out(plan, case.reading, case.ports, LIMITS)
     assert (Verdict.FAILED, {"a": "skipped"}, ("store-down",)) == (
-        applied.verdict,
-        outcomes(applied),
-        tuple(message.name for message in applied.messages),
-    )
+        applied.verdict, outcomes(applied), tuple(message.name for message in applied.messages),
+    )  # fmt: skip
 
 
 def test_a_record_without_what_was_planned_on_is_not_applied_to() -> None:

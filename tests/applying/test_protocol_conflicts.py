@@ -33,22 +33,12 @@ from reconciler.applying.events import (
 from reconciler.errors import Message, Refused
 from reconciler.model.address import TargetName
 from reconciler.model.plan import Action
-from reconciler.record.facts import (
-    Absent,
-    Answered,
-    Begun,
-    Closed,
-    LossOpened,
-    Rebound,
-    RemovalConfirmed,
-    Renamed,
-    SecretSet,
-)
+from reconciler.record import facts as kinds
 from reconciler.record.gates import Note
 
-SECRET = SecretSet(at=AT, attempt="old-z", secret="age:c2VjcmV0")
-LOSS = LossOpened(at=AT, loss="lost", cause="accepted")
-CLOSED = Closed(at=AT, to="git:record")
+SECRET = kinds.SecretSet(at=AT, attempt="old-z", secret="age:c2VjcmV0")
+LOSS = kinds.LossOpened(at=AT, loss="lost", cause="accepted")
+CLOSED = kinds.Closed(at=AT, to="git:record")
 NO_RETRY = Limits(backoff=())
 
 
@@ -85,7 +75,7 @@ def test_what_is_no_longer_planned_is_not_begun() -> None:
 
 
 @pytest.mark.parametrize("fact", [LOSS, CLOSED], ids=["loss", "closed"])
-def test_a_gate_that_closes_stops_the_creates(fact: LossOpened | Closed) -> None:
+def test_a_gate_that_closes_stops_the_creates(fact: kinds.LossOpened | kinds.Closed) -> None:
     """A loss that somebody accepts, or a record that is closed, while an apply runs: nothing more is sent."""
     bench = Bench(wanting("a", "b"))
     bench.start()
@@ -181,7 +171,7 @@ def test_an_outcome_is_appended_over_a_rename_of_its_address() -> None:
     bench.start()
     bench.append()
     bench.answer(CREATED)
-    bench.overtake(Renamed(at=AT, attempts=(attempt(1),), to="europe/staging/renamed"))
+    bench.overtake(kinds.Renamed(at=AT, attempts=(attempt(1),), to="europe/staging/renamed"))
     assert ["answered"] == bench.append()
     assert ({attempt(1): "live"}, True, "created") == (bench.statuses(), bench.run.finished, bench.outcomes["create a"])
 
@@ -294,7 +284,7 @@ def test_a_local_change_that_another_run_made_is_skipped() -> None:
     """A removal that was confirmed meanwhile is not requested again."""
     bench = Bench(wanting("a"), known("a"), known("b"))
     bench.begin()
-    bench.overtake(RemovalConfirmed(at=AT, attempt="old-b", codes=known("b").what.codes))
+    bench.overtake(kinds.RemovalConfirmed(at=AT, attempt="old-b", codes=known("b").what.codes))
     assert ({"remove b": "skipped"}, True) == (bench.outcomes, bench.run.finished)
 
 
@@ -327,7 +317,7 @@ def test_nothing_is_appended_to_another_record_in_its_place() -> None:
     bench.start()
     bench.append()
     bench.answer(CREATED)
-    bench.store.data, _ = linked(None, 0, [Begun(at=AT, record="0" * 32), known("b")])
+    bench.store.data, _ = linked(None, 0, [kinds.Begun(at=AT, record="0" * 32), known("b")])
     bench.append()
     assert (2, True) == (len(bench.queue.unrecorded), bench.run.finished)
 
@@ -459,10 +449,8 @@ def test_a_store_that_fails_for_good_ends_the_run() -> None:
     assert {"create a": "not_sent", "create b": "not_sent", "remove z": "skipped"} == bench.outcomes
     assert {"no network"} == {bench.result(name).detail for name in "abz"}
     assert (True, [], ["store-down"]) == (
-        bench.run.finished,
-        bench.queue.unrecorded,
-        [message.name for message in bench.run.messages],
-    )
+        bench.run.finished, bench.queue.unrecorded, [message.name for message in bench.run.messages],
+    )  # fmt: skip
 
 
 def test_what_could_not_be_recorded_is_handed_over() -> None:
@@ -528,7 +516,7 @@ def test_an_intent_that_arrived_late_is_settled_as_not_sent() -> None:
     bench.store.declare_unreadable(None)
     assert {attempt(1): "live", attempt(2): "pending"} == bench.statuses()
     [outcome] = bench.run.stray_outcomes(bench.record, bench.now)
-    assert isinstance(outcome, Answered)
+    assert isinstance(outcome, kinds.Answered)
     assert attempt(2) == outcome.attempt
 
 
@@ -556,7 +544,7 @@ def busy_bench() -> Bench:
 def test_what_somebody_resolved_is_not_retried() -> None:
     """Before a retry the record is read again: an attempt that was resolved meanwhile is not sent."""
     bench = busy_bench()
-    append(bench.store, Absent(at=AT, attempt=attempt(1)))
+    append(bench.store, kinds.Absent(at=AT, attempt=attempt(1)))
     bench.reread()
     assert ([], "rejected", 429) == (bench.sends, bench.outcomes["create a"], bench.result("a").status)
     assert "HTTP 429; not retried: already resolved by another run" == bench.result("a").detail
@@ -585,7 +573,7 @@ def test_what_another_attempt_delivers_by_now_is_not_retried(address: str) -> No
 def test_what_is_delivered_at_another_url_of_the_service_is_not_retried(other: str) -> None:
     """A target that was bound to another base URL of the same service, whichever stands for both."""
     there, found = (replace(exists, what=replace(exists.what, base_url=other)) for exists in (known("z"), known("a")))
-    bench = Bench(wanting("a", "z"), there, Rebound(at=AT, target=str(TARGET), base_url=SERVICE))
+    bench = Bench(wanting("a", "z"), there, kinds.Rebound(at=AT, target=str(TARGET), base_url=SERVICE))
     bench.start()
     bench.append()
     bench.answer(BUSY)

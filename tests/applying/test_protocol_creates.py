@@ -47,10 +47,8 @@ def test_nothing_to_send_needs_no_token() -> None:
     bench.begin()
     assert ["removal_requested"] == bench.append()
     assert ({"remove b": "requested"}, ["old-b"], True) == (
-        bench.outcomes,
-        bench.run.work.requested,
-        bench.run.finished,
-    )
+        bench.outcomes, bench.run.work.requested, bench.run.finished,
+    )  # fmt: skip
 
 
 def test_nothing_to_do_is_finished_at_once() -> None:
@@ -92,7 +90,7 @@ def test_an_intent_says_what_may_be_in_flight_and_until_when() -> None:
     [intent] = bench.appended
     assert isinstance(intent, Intended)
     what, url = intent.what, f"https://hooks.example/a/{attempt(1)}"
-    assert ("create", (code("a"),), url, "account1") == (what.action, what.codes, what.url, what.account)
+    assert ("create", (code("a"),), url, "account") == (what.action, what.codes, what.url, what.account)
     assert (WALL + 60, WALL + 105, "run", {"user": "bench"}) == (what.send_by, what.settled_by, intent.run, intent.by)
     assert "https://hooks.example/a/{attempt}" == what.template
     fresh_until = Instant(WALL + 10, bench.steady + 10)
@@ -111,11 +109,8 @@ def test_an_outcome_is_recorded_with_all_that_is_known() -> None:
     assert isinstance(intent, Intended)
     assert isinstance(outcome, Answered)
     assert (attempt(1), intent.what, Outcome.CREATED, 201) == (
-        outcome.attempt,
-        outcome.what,
-        outcome.outcome,
-        outcome.status,
-    )
+        outcome.attempt, outcome.what, outcome.outcome, outcome.status,
+    )  # fmt: skip
     assert ("odd", "today", {"id": 7}, "file") == (outcome.detail, outcome.date, outcome.fields, outcome.response)
     assert (True, {"create a": "created"}) == (bench.run.finished, bench.outcomes)
     assert (attempt(1), 201, "odd") == (bench.result("a").attempt, bench.result("a").status, bench.result("a").detail)
@@ -349,10 +344,8 @@ def test_a_call_without_an_answer_is_given_up() -> None:
     bench.wait(105.0)
     bench.append()
     assert ("unknown", "unknown", "timed out") == (
-        bench.statuses()[attempt(1)],
-        bench.outcomes["create a"],
-        bench.result("a").detail,
-    )
+        bench.statuses()[attempt(1)], bench.outcomes["create a"], bench.result("a").detail,
+    )  # fmt: skip
 
 
 def test_after_a_lost_response_nothing_more_is_created() -> None:
@@ -366,10 +359,8 @@ def test_after_a_lost_response_nothing_more_is_created() -> None:
     bench.create_all()
     outcomes = dict.fromkeys(("create a", "create b", "create c"), "created") | {"create d": "skipped"}
     assert (outcomes, True, LOST_RESPONSE) == (
-        bench.outcomes,
-        bench.run.creates.lost_response,
-        bench.result("d").detail,
-    )
+        bench.outcomes, bench.run.creates.lost_response, bench.result("d").detail,
+    )  # fmt: skip
 
 
 def test_after_a_late_answer_without_its_response_nothing_more_is_created() -> None:

@@ -34,11 +34,7 @@ def test_the_protocol_is_pure(path: Path) -> None:
     if path.stem in PERFORMING:
         return
     allowed = (
-        "reconciler.applying.",
-        "reconciler.model.",
-        "reconciler.record.",
-        "reconciler.errors",
-        "reconciler.values",
-    )
+        "reconciler.applying.", "reconciler.model.", "reconciler.record.", "reconciler.errors", "reconciler.values",
+    )  # fmt: skip
     performing = {f"reconciler.applying.{stem}" for stem in PERFORMING} | {"reconciler.record.journal"}
     assert set() == {name for name in imports(path) - PURE if not name.startswith(allowed) or name in performing}

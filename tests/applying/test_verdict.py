@@ -144,15 +144,12 @@ DONE_BY_OTHERS, UNDER_WAY = "already done by another run", "another run is still
 @pytest.mark.parametrize(
     ("result", "is_left", "waits", "detail"),
     [
-        (RESULT, False, False, DONE_BY_OTHERS),
-        (RESULT, False, True, DONE_BY_OTHERS),
-        (RESULT, True, True, UNDER_WAY),
-        (RESULT, True, False, "because"),
-        (RESULT, None, True, "because"),
+        (RESULT, False, False, DONE_BY_OTHERS), (RESULT, False, True, DONE_BY_OTHERS), (RESULT, True, True, UNDER_WAY),
+        (RESULT, True, False, "because"), (RESULT, None, True, "because"),
         (replace(RESULT, action=Action.BLOCKED), True, True, "because"),
         (replace(RESULT, outcome=Done.REJECTED), False, True, "because"),
     ],
-)
+)  # fmt: skip
 def test_what_the_record_says_of_a_result(result: Result, is_left: bool | None, waits: bool, detail: str) -> None:
     """A skipped change is done if nothing is left at its address; where one waits for another run, that is said."""
     left = None if is_left is None else plan_of(*[Change(A, Action.CREATE)] * is_left)

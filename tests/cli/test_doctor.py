@@ -131,9 +131,7 @@ RESULTS: list[tuple[str, Health, Callable[[Place], object], str]] = [
     ("setting", Health.WARNING, lambda place: place.line.environment.setenv(SECRET, "'quoted'"), SECRET),
     ("server", Health.OK, lambda _: None, "http://127.0.0.1"),
     (
-        "server",
-        Health.FAILED,
-        lambda place: place.change(f"{place.sandbox.url}/hook", "http://127.0.0.1:1/x"),
+        "server", Health.FAILED, lambda place: place.change(f"{place.sandbox.url}/hook", "http://127.0.0.1:1/x"),
         "http://127.0.0.1:1",
     ),
     ("token", Health.OK, lambda _: None, "usa/staging"),
@@ -151,7 +149,7 @@ RESULTS: list[tuple[str, Health, Callable[[Place], object], str]] = [
     ("responses", Health.OK, sealed, "recipients"),
     ("responses", Health.FAILED, in_ci, "recipients"),
     ("clock", Health.OK, lambda _: None, "http://127.0.0.1"),
-]
+]  # fmt: skip
 """For each check its results: the first that differs is caused by nothing else than what was changed."""
 
 

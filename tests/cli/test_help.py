@@ -28,12 +28,10 @@ def test_the_help_shows_commands_in_groups(reconciler: CommandLine) -> None:
     """Groups and their commands are those of the interface, in its order."""
     sections = {title: list(section) for title, section in cli.sections.items()}
     assert sections == {
-        "Core": ["init", "validate", "plan", "apply", "status", "parity", "doctor"],
-        "Removals": ["removal"],
-        "Record": ["state", "secret"],
-        "Service": ["token", "lead"],
+        "Core": ["init", "validate", "plan", "apply", "status", "parity", "doctor"], "Removals": ["removal"],
+        "Record": ["state", "secret"], "Service": ["token", "lead"],
         "Develop": ["listen", "signature", "sandbox", "schema", "completion", "demo"],
-    }
+    }  # fmt: skip
     out = reconciler.fine("--help").out
     assert [line for line in out.splitlines() if line.rstrip(":") in sections] == [f"{title}:" for title in sections]
 

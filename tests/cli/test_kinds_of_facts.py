@@ -13,26 +13,8 @@ from support.memory_project import created, unknown
 from support.memory_record import AT
 from support.records import linked
 
+from reconciler.record import facts as kinds
 from reconciler.record.chain import last_head
-from reconciler.record.facts import (
-    Absent,
-    Answered,
-    AnyFact,
-    Begun,
-    Closed,
-    Completed,
-    Exists,
-    Intended,
-    Joined,
-    LossOpened,
-    Rebound,
-    Received,
-    RemovalCancelled,
-    RemovalConfirmed,
-    RemovalRequested,
-    Renamed,
-    SecretSet,
-)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,36 +32,36 @@ subscriptions:
 ID, LOSS = "a" * 32, "b" * 32
 
 
-def made(address: str = OFFERS) -> list[AnyFact]:
+def made(address: str = OFFERS) -> list[kinds.AnyFact]:
     """Return the facts of a create that was answered."""
     return created(ID, address, "ONB10011", url=URL, base_url=API)
 
 
-def lost() -> list[AnyFact]:
+def lost() -> list[kinds.AnyFact]:
     """Return the facts of a create whose answer was lost."""
     return unknown(ID, OFFERS, "ONB10011", url=URL, base_url=API, settled_by=1.0)
 
 
 CALL = lost()[0].what  # type: ignore[union-attr]
-LOST_TAIL = LossOpened(at=AT, loss=LOSS, cause="accepted")
-REQUEST = RemovalRequested(at=AT, attempt=ID, codes=("ONB10011",), by_plan=True)
-ENDS: dict[type, tuple[list[AnyFact], int]] = {
-    Begun: ([*made(), Begun(at=AT, record="c" * 32, origin="d" * 64)], 0),
-    LossOpened: ([*made(), LOST_TAIL], 2),
-    Completed: ([*made(), LOST_TAIL, Completed(at=AT, losses=(LOSS,))], 0),
-    Closed: ([*made(), Closed(at=AT, to="other.jsonl", loss=LOSS)], 2),
-    Joined: ([*made(), Joined(at=AT, heads=("e" * 64,))], 0),
-    Rebound: ([*made(), Rebound(at=AT, target="europe/staging", base_url="http://127.0.0.1:19")], 0),
-    Intended: (lost()[:1], 3),
-    Answered: (lost(), 3),
-    Exists: ([*lost(), Exists(at=AT, attempt=ID, what=CALL)], 0),
-    Absent: ([*lost(), Absent(at=AT, attempt=ID)], 2),
-    RemovalRequested: ([*made(), REQUEST], 2),
-    RemovalCancelled: ([*made(), REQUEST, RemovalCancelled(at=AT, attempt=ID, requests=("?",))], 0),
-    RemovalConfirmed: ([*made(), REQUEST, RemovalConfirmed(at=AT, attempt=ID, codes=("ONB10011",))], 2),
-    Renamed: ([*made("europe/staging/old"), Renamed(at=AT, attempts=(ID,), to=OFFERS)], 0),
-    SecretSet: ([*made(), SecretSet(at=AT, attempt=ID, secret="file:none")], 0),
-    Received: ([*made(), Received(at=AT, base_url=API, url=URL, code="ONB10011", first=AT, last=AT)], 0),
+LOST_TAIL = kinds.LossOpened(at=AT, loss=LOSS, cause="accepted")
+REQUEST = kinds.RemovalRequested(at=AT, attempt=ID, codes=("ONB10011",), by_plan=True)
+ENDS: dict[type, tuple[list[kinds.AnyFact], int]] = {
+    kinds.Begun: ([*made(), kinds.Begun(at=AT, record="c" * 32, origin="d" * 64)], 0),
+    kinds.LossOpened: ([*made(), LOST_TAIL], 2),
+    kinds.Completed: ([*made(), LOST_TAIL, kinds.Completed(at=AT, losses=(LOSS,))], 0),
+    kinds.Closed: ([*made(), kinds.Closed(at=AT, to="other.jsonl", loss=LOSS)], 2),
+    kinds.Joined: ([*made(), kinds.Joined(at=AT, heads=("e" * 64,))], 0),
+    kinds.Rebound: ([*made(), kinds.Rebound(at=AT, target="europe/staging", base_url="http://127.0.0.1:19")], 0),
+    kinds.Intended: (lost()[:1], 3),
+    kinds.Answered: (lost(), 3),
+    kinds.Exists: ([*lost(), kinds.Exists(at=AT, attempt=ID, what=CALL)], 0),
+    kinds.Absent: ([*lost(), kinds.Absent(at=AT, attempt=ID)], 2),
+    kinds.RemovalRequested: ([*made(), REQUEST], 2),
+    kinds.RemovalCancelled: ([*made(), REQUEST, kinds.RemovalCancelled(at=AT, attempt=ID, requests=("?",))], 0),
+    kinds.RemovalConfirmed: ([*made(), REQUEST, kinds.RemovalConfirmed(at=AT, attempt=ID, codes=("ONB10011",))], 2),
+    kinds.Renamed: ([*made("europe/staging/old"), kinds.Renamed(at=AT, attempts=(ID,), to=OFFERS)], 0),
+    kinds.SecretSet: ([*made(), kinds.SecretSet(at=AT, attempt=ID, secret="file:none")], 0),
+    kinds.Received: ([*made(), kinds.Received(at=AT, base_url=API, url=URL, code="ONB10011", first=AT, last=AT)], 0),
 }
 """For each kind a record that ends with it, and the exit code of plan and status with --detailed-exitcode then."""
 
@@ -104,12 +86,12 @@ SAYING: dict[tuple[str, ...], tuple[str, ...]] = {
 
 def test_every_kind_and_every_command_has_a_row() -> None:
     """And no row is of another."""
-    assert set(get_args(AnyFact)) == ENDS.keys()
+    assert set(get_args(kinds.AnyFact)) == ENDS.keys()
     assert {path for path, _ in commands()} == READING.keys() | SAYING.keys() | NOT_OF_A_RECORD
 
 
 @pytest.fixture(params=ENDS.values(), ids=[kind.__name__ for kind in ENDS])
-def ending(request: pytest.FixtureRequest, reconciler: CommandLine) -> tuple[Path, list[AnyFact], int]:
+def ending(request: pytest.FixtureRequest, reconciler: CommandLine) -> tuple[Path, list[kinds.AnyFact], int]:
     """A project with one subscription, whose record ends with a fact of each kind: its file, the facts, the code."""
     reconciler.write_config(CONFIG)
     reconciler.fine("state", "init", "--complete", "--yes")
@@ -117,15 +99,15 @@ def ending(request: pytest.FixtureRequest, reconciler: CommandLine) -> tuple[Pat
     record = reconciler.directory / "state.jsonl"
     data = record.read_bytes()
     for fact in facts:
-        if isinstance(fact, RemovalCancelled):
-            fact = RemovalCancelled(at=AT, attempt=ID, requests=(last_head(data) or "",))  # noqa: PLW2901 - its request
+        if isinstance(fact, kinds.RemovalCancelled):
+            fact = kinds.RemovalCancelled(at=AT, attempt=ID, requests=(last_head(data) or "",))  # noqa: PLW2901 - its request
         data += linked(last_head(data), data.count(b"\n"), [fact])[0]
     record.write_bytes(data)
     (reconciler.directory / "backup.jsonl").write_bytes(data)
     return record, facts, code
 
 
-def test_what_remains_to_be_done(ending: tuple[Path, list[AnyFact], int], reconciler: CommandLine) -> None:
+def test_what_remains_to_be_done(ending: tuple[Path, list[kinds.AnyFact], int], reconciler: CommandLine) -> None:
     """The plan and the status agree on it, in every format."""
     _, _, code = ending
     for form in ("text", "json", "markdown", "html"):
@@ -135,7 +117,7 @@ def test_what_remains_to_be_done(ending: tuple[Path, list[AnyFact], int], reconc
         assert (reconciler("plan", "--format", form).code, reconciler("status", "--format", form).code) == (0, 0)
 
 
-def test_the_history_tells_every_fact(ending: tuple[Path, list[AnyFact], int], reconciler: CommandLine) -> None:
+def test_the_history_tells_every_fact(ending: tuple[Path, list[kinds.AnyFact], int], reconciler: CommandLine) -> None:
     """In the order of the record; the last one is that of the kind."""
     record, facts, _ = ending
     told = reconciler.fine("state", "history", "--format", "json").document
@@ -145,7 +127,7 @@ def test_the_history_tells_every_fact(ending: tuple[Path, list[AnyFact], int], r
     assert reconciler.fine("state", "verify").code == 0
 
 
-def test_every_command(ending: tuple[Path, list[AnyFact], int], reconciler: CommandLine) -> None:
+def test_every_command(ending: tuple[Path, list[kinds.AnyFact], int], reconciler: CommandLine) -> None:
     """None fails by a defect, and what is only read or shown stays as it is."""
     record, _, _ = ending
     before = record.read_bytes()

@@ -31,22 +31,9 @@ PAIRS = {path for path, _ in commands() if len(path) == 2}
 GROUPS = {name.partition(" ")[0] for name in NAMES if " " in name}
 
 LIVED = {
-    "apply",
-    "plan",
-    "removal confirm",
-    "removal list",
-    "removal request",
-    "state accept-loss",
-    "state complete",
-    "state copy",
-    "state import",
-    "state init",
-    "state mv",
-    "state recover",
-    "state resolve",
-    "state show",
-    "status",
-}
+    "apply", "plan", "removal confirm", "removal list", "removal request", "state accept-loss", "state complete",
+    "state copy", "state import", "state init", "state mv", "state recover", "state resolve", "state show", "status",
+}  # fmt: skip
 """The commands that people in simulated lives paste."""
 
 
@@ -161,14 +148,10 @@ def rebinds(line: CommandLine, sandbox: Sandbox) -> None:
 
 
 SCENES = {
-    "init": begins_a_project,
-    "validate": lists_all_mistakes,
-    "secret set": makes_a_secret_known,
-    "secret show": tells_two_responses_apart,
-    "state verify": checks_a_restored_record,
-    "state observe": proves_an_unknown_create,
-    "state rebind": rebinds,
-}
+    "init": begins_a_project, "validate": lists_all_mistakes, "secret set": makes_a_secret_known,
+    "secret show": tells_two_responses_apart, "state verify": checks_a_restored_record,
+    "state observe": proves_an_unknown_create, "state rebind": rebinds,
+}  # fmt: skip
 ELSEWHERE = {"sandbox serve": "test_the_sandbox_prints_its_variables_and_serves", "signature detect": "test_the_scheme"}
 """Commands that run until they are stopped, or need a capture: the tests in `test_service_commands` that run them."""
 

@@ -269,27 +269,18 @@ def test_the_schema_is_a_document(reconciler: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("number", "verified", "words"),
     [
-        (1, None, ""),
-        (2, True, "  verified  delivery 2"),
-        (None, False, "  unverified  bad"),
+        (1, None, ""), (2, True, "  verified  delivery 2"), (None, False, "  unverified  bad"),
     ],
-)
+)  # fmt: skip
 def test_a_delivery_is_shown(number: int | None, verified: bool | None, words: str, project: CommandLine) -> None:
     """On a terminal with its body, of which no line is a command of a runner; else as one line of JSON."""
     body = b"a\n::b\n" + b"c\n" * 300
     request = Captured("2026-03-01T12:34:56Z", "ONB10011", "/offers", None, verified, body)
     delivery = Delivery(request, "POST", 200, number, "bad" if number is None else None)
     assert json.loads(shown(delivery)) == {
-        "at": request.at,
-        "method": "POST",
-        "path": "/offers",
-        "status": 200,
-        "delivery": number,
-        "verified": verified,
-        "problem": delivery.problem,
-        "eventCode": "ONB10011",
-        "body": body.decode(),
-    }
+        "at": request.at, "method": "POST", "path": "/offers", "status": 200, "delivery": number, "verified": verified,
+        "problem": delivery.problem, "eventCode": "ONB10011", "body": body.decode(),
+    }  # fmt: skip
     project.environment.setattr(sys, "stdout", Screen())
     rows = shown(delivery).splitlines()
     assert rows[:3] == [f"12:34:56  200  ONB10011  /offers{words}", "    a", "|     ::b"]

@@ -72,13 +72,11 @@ def test_quiet_leaves_errors_alone(project: CommandLine, sandbox: object) -> Non
 @pytest.mark.parametrize(
     ("words", "variables", "coloured"),
     [
-        (("--color", "always"), {"NO_COLOR": "1"}, True),
-        ((), {"FORCE_COLOR": "1"}, True),
-        ((), {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
-        (("--color", "never"), {"FORCE_COLOR": "1"}, False),
+        (("--color", "always"), {"NO_COLOR": "1"}, True), ((), {"FORCE_COLOR": "1"}, True),
+        ((), {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False), (("--color", "never"), {"FORCE_COLOR": "1"}, False),
         ((), {}, False),
     ],
-)
+)  # fmt: skip
 def test_colour_is_what_flag_and_variables_say(
     words: tuple[str, ...], variables: dict[str, str], coloured: bool, project: CommandLine
 ) -> None:

@@ -23,11 +23,9 @@ UNKNOWN = (
 REJECTED = ("400", "401", "403", "404", "409", "422", "429-forever", "redirect")
 NOT_SENT = ("token-401", "token-503", "token-half", "token-html-200")
 ANSWERS = [
-    *(("created", 0, fault) for fault in CREATED),
-    *(("unknown", 3, fault) for fault in UNKNOWN),
-    *(("rejected", 1, fault) for fault in REJECTED),
-    *(("not_sent", 1, fault) for fault in NOT_SENT),
-]
+    *(("created", 0, fault) for fault in CREATED), *(("unknown", 3, fault) for fault in UNKNOWN),
+    *(("rejected", 1, fault) for fault in REJECTED), *(("not_sent", 1, fault) for fault in NOT_SENT),
+]  # fmt: skip
 
 
 def secret_of(machine: Machine, address: str = f"{HERE}/s0", *words: str) -> str:

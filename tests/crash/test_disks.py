@@ -18,13 +18,9 @@ if TYPE_CHECKING:
 def _shell(machine: Machine, line: str) -> Ran:
     """Run a line of bash, in which `$r` is the executable."""
     process = subprocess.Popen(
-        ["bash", "-c", line],
-        cwd=machine.path,
-        env={**machine.variables(), "r": str(EXECUTABLE)},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+        ["bash", "-c", line], cwd=machine.path, env={**machine.variables(), "r": str(EXECUTABLE)},
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
     return machine.finish(process)
 
 

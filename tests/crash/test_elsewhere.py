@@ -128,13 +128,10 @@ def _backup(place: Place, machine: Machine) -> Callable[[], object]:
 
             bucket, _, prefix = place.name.removeprefix("s3://").partition("/")
             store = S3Store(
-                bucket,
-                endpoint=place.environment["AWS_ENDPOINT_URL"],
-                region=place.environment["AWS_REGION"],
+                bucket, endpoint=place.environment["AWS_ENDPOINT_URL"], region=place.environment["AWS_REGION"],
                 access_key_id=place.environment["AWS_ACCESS_KEY_ID"],
-                secret_access_key=place.environment["AWS_SECRET_ACCESS_KEY"],
-                client_options={"allow_http": True},
-            )
+                secret_access_key=place.environment["AWS_SECRET_ACCESS_KEY"], client_options={"allow_http": True},
+            )  # fmt: skip
             kept = {
                 item["path"]: bytes(obstore.get(store, item["path"]).bytes())
                 for page in obstore.list(store, prefix)

@@ -18,23 +18,19 @@ PEM = "-----BEGIN PRIVATE KEY-----\n" + f"{'MIGHAgEAMBMGByqGSM49' * 3}abcd\n" * 
 TOKEN = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJzk3vqw8rt5ux2yb9nm4cl.c2lnbmF0dXJlzk3vqw8rt5ux2yb9nm4cl"
 
 PLACES = {
-    "a comment": "# {}\n",
-    "a comment behind a value": "state: x # {}\n",
+    "a comment": "# {}\n", "a comment behind a value": "state: x # {}\n",
     "a code": 'subscriptions: {{"*/*": {{others: {{eventCodes: ["{}"], webhookUrl: https://h.test/}}}}}}\n',
-    "a key": '"{}": x\n',
-    "a key twice": '"{0}": x\n"{0}": y\n',
+    "a key": '"{}": x\n', "a key twice": '"{0}": x\n"{0}": y\n',
     "a name": 'subscriptions: {{"*/*": {{"{}": {{eventCodes: [ONB10001], webhookUrl: https://h.test/}}}}}}\n',
     "a pattern": 'subscriptions: {{"{}": {{}}}}\n',
     "a URL": 'subscriptions: {{"*/*": {{others: {{eventCodes: [ONB10001], webhookUrl: "{}"}}}}}}\n',
     "a target": 'targets: {{"europe/{}": {{auth_url: https://l.test, base_url: https://b.test}}}}\n',
     "an address": 'targets: {{usa/test: {{auth_url: "{}", base_url: https://b.test}}}}\n',
     "a variable": 'targets: {{usa/test: {{vars: {{hooks: "{}"}}}}}}\n',
-    "a password": 'targets: {{usa/test: {{client_secret: "{}"}}}}\n',
-    "a recipient": 'recipients: ["{}"]\n',
+    "a password": 'targets: {{usa/test: {{client_secret: "{}"}}}}\n', "a recipient": 'recipients: ["{}"]\n',
     "a header": 'verification: {{header: "{}", algorithm: hmac-sha256}}\n',
-    "an exception": 'parity: {{ignore: [{{address: "{}", reason: x}}]}}\n',
-    "a broken file": 'targets: {{"{}": [\n',
-}
+    "an exception": 'parity: {{ignore: [{{address: "{}", reason: x}}]}}\n', "a broken file": 'targets: {{"{}": [\n',
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -63,24 +59,20 @@ def test_a_credential_is_a_mistake_anywhere(tmp_path: Path, key: str, where: str
 @pytest.mark.parametrize(
     "text",
     [
-        f"clientSecret: {SECRET}",
-        f"unknown: {SECRET}",
-        f"unknown: {{deeper: [{SECRET}, {{x: {SECRET}}}]}}",
+        f"clientSecret: {SECRET}", f"unknown: {SECRET}", f"unknown: {{deeper: [{SECRET}, {{x: {SECRET}}}]}}",
         f"targets: {{a/b: {{auth_url: 'https://me:{SECRET}@login.test', base_url: https://b.test}}}}",
         f"targets: {{a/b: {{auth_url: 'https://b.test/?key={SECRET}', base_url: https://b.test}}}}",
         f"targets: {{a/b: {{auth_url: https://a.test, base_url: https://b.test, vars: {{v: 'https://{SECRET}@x'}}}}}}",
         f'subscriptions: {{"*/*": {{one: {{eventCodes: [ONB10001], webhookUrl: "https://{SECRET}@h.test"}}}}}}',
         f'subscriptions: {{"*/*": {{one: {{eventCodes: [ONB10001], webhookUrl: "h.test?{SECRET}"}}}}}}',
-        f'subscriptions: {{"*/*": {{token: {SECRET}}}}}',
-        f"recipients: [AGE-SECRET-KEY-1{SECRET}]",
-        f"recipients: [{SECRET}]",
-        f"recipients: {{a: {SECRET}}}",
+        f'subscriptions: {{"*/*": {{token: {SECRET}}}}}', f"recipients: [AGE-SECRET-KEY-1{SECRET}]",
+        f"recipients: [{SECRET}]", f"recipients: {{a: {SECRET}}}",
         f"verification: {{header: X, algorithm: hmac-sha1, key: {SECRET}}}",
         f"state: postgresql://me:{SECRET}@db.test/records",
         f"state: postgresql://db.test/records?user=me&password={SECRET}",
         f"state: git+https://{SECRET}@git.test/x.git#state",
     ],
-)
+)  # fmt: skip
 def test_a_secret_is_never_shown(tmp_path: Path, text: str) -> None:
     """Values of unknown keys, user info, passwords and queries are in no message."""
     assert SECRET not in str(mistakes_in(write(tmp_path, {"a.yaml": text, "b.yaml": TARGETS})))

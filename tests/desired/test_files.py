@@ -23,13 +23,10 @@ def test_files_are_found_in_subdirectories_and_hidden_ones_are_not(tmp_path: Pat
     found = load_files(
         tmp_path,
         {
-            "deep/er/targets.yml": TARGETS,
-            ".hidden.yaml": bad,
-            ".git/config.yaml": bad,
-            "notes.txt": bad,
+            "deep/er/targets.yml": TARGETS, ".hidden.yaml": bad, ".git/config.yaml": bad, "notes.txt": bad,
             "x.yaml~": bad,
         },
-    )
+    )  # fmt: skip
     assert list(found.targets) == NAMES
 
 
@@ -128,14 +125,11 @@ def too_large(config: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "place", "name"),
     [
-        (broken_link, "1:1", "config-unreadable"),
-        (link_to_itself, "1:1", "config-unreadable"),
-        (pipe, "1:1", "config-unreadable"),
-        (latin_1, "2:4", "config-not-utf8"),
-        (utf_16, "1:1", "config-not-utf8"),
+        (broken_link, "1:1", "config-unreadable"), (link_to_itself, "1:1", "config-unreadable"),
+        (pipe, "1:1", "config-unreadable"), (latin_1, "2:4", "config-not-utf8"), (utf_16, "1:1", "config-not-utf8"),
         (too_large, "1:1", "config-too-large"),
     ],
-)
+)  # fmt: skip
 def test_a_file_that_cannot_be_read_is_a_mistake(
     tmp_path: Path, spoil: Callable[[Path], None], place: str, name: str
 ) -> None:

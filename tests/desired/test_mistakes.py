@@ -159,14 +159,11 @@ subscriptions:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("plain", "'plain'"),
-        ("a\nb\x1b[0m", "'a\\nb\\x1b[0m'"),
-        ("x" * 61, "'" + "x" * 60 + "'…"),
-        ("https://a.test/?key=value", "'https://a.test/?…'"),
-        ("me:secret@a.test", "a value with an @"),
+        ("plain", "'plain'"), ("a\nb\x1b[0m", "'a\\nb\\x1b[0m'"), ("x" * 61, "'" + "x" * 60 + "'…"),
+        ("https://a.test/?key=value", "'https://a.test/?…'"), ("me:secret@a.test", "a value with an @"),
         ("aB3dE5gH7jK9mN1pQ3sT5", "a value of 21 characters that may be a secret"),
     ],
-)
+)  # fmt: skip
 def test_values_are_shown_with_care(text: str, expected: str) -> None:
     """A value is escaped, cut, and shown without what may be a secret."""
     assert expected == shown(text)

@@ -27,31 +27,21 @@ def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 @pytest.mark.parametrize(
     ("marked", "names"),
     [
-        ("parity: ¦&here {}", ["yaml-anchor"]),
-        ("recipients: ¦*there", ["yaml-alias"]),
-        ("recipients: [¦*there]", ["yaml-alias"]),
-        ("parity: ¦!local {}", ["yaml-tag"]),
-        ("parity: {ignore: ¦!!seq []}", ["yaml-tag"]),
-        ("¦!!str parity: {}", ["yaml-tag"]),
+        ("parity: ¦&here {}", ["yaml-anchor"]), ("recipients: ¦*there", ["yaml-alias"]),
+        ("recipients: [¦*there]", ["yaml-alias"]), ("parity: ¦!local {}", ["yaml-tag"]),
+        ("parity: {ignore: ¦!!seq []}", ["yaml-tag"]), ("¦!!str parity: {}", ["yaml-tag"]),
         ("¦&a parity: {ignore: ¦&b []}", ["yaml-anchor", "yaml-anchor"]),
-        ("parity: {ignore: ¦¦!x &b []}", ["yaml-anchor", "yaml-tag"]),
-        ("¦<<: ¦*base", ["unknown-key", "yaml-alias"]),
-        ("¦*all", ["yaml-alias"]),
-        ("parity: {}\n¦---\nparity: {}", ["yaml-documents"]),
+        ("parity: {ignore: ¦¦!x &b []}", ["yaml-anchor", "yaml-tag"]), ("¦<<: ¦*base", ["unknown-key", "yaml-alias"]),
+        ("¦*all", ["yaml-alias"]), ("parity: {}\n¦---\nparity: {}", ["yaml-documents"]),
         ("parity: {¦x: 1}\n¦---\nparity: {}", ["unknown-key", "yaml-documents"]),
         ("parity: {}\n¦parity: {ignore: []}", ["duplicate-key"]),
         ("{¦[a, b]: c, ¦{d: e}: f, ¦*g : h}", ["key-not-text", "key-not-text", "yaml-alias"]),
-        ("a:\n¦\tb: 1", ["yaml-syntax"]),
-        ("*¦/*:\n  one: 1", ["yaml-syntax"]),
-        ("webhookUrl: {hooks}¦/one", ["yaml-syntax"]),
-        ("parity: x¦: y", ["yaml-syntax"]),
-        ('parity: "\n¦', ["yaml-syntax"]),
-        ("parity: {}\nx: ä¦\x07", ["yaml-character"]),
-        ("¦[parity]", ["file-not-mapping"]),
-        ("¦parity", ["file-not-mapping"]),
-        ("¦null", ["file-not-mapping"]),
+        ("a:\n¦\tb: 1", ["yaml-syntax"]), ("*¦/*:\n  one: 1", ["yaml-syntax"]),
+        ("webhookUrl: {hooks}¦/one", ["yaml-syntax"]), ("parity: x¦: y", ["yaml-syntax"]),
+        ('parity: "\n¦', ["yaml-syntax"]), ("parity: {}\nx: ä¦\x07", ["yaml-character"]),
+        ("¦[parity]", ["file-not-mapping"]), ("¦parity", ["file-not-mapping"]), ("¦null", ["file-not-mapping"]),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_plain_tree_is_a_mistake(tmp_path: Path, marked: str, names: list[str]) -> None:
     """Each construct is reported where it stands, with what to do."""
     assert_mistakes(tmp_path, marked, *names)
@@ -113,10 +103,8 @@ def test_a_field_that_an_unreadable_file_may_give_is_not_missed(tmp_path: Path) 
 def test_columns_count_characters(tmp_path: Path) -> None:
     """Letters beyond ASCII, in front of a mistake, are one column each."""
     assert_mistakes(
-        tmp_path,
-        'parity: {ignore: [{address: offers, reason: "ääää€𝄞"}, ¦{address: offers}]}',
-        "missing-key",
-    )
+        tmp_path, 'parity: {ignore: [{address: offers, reason: "ääää€𝄞"}, ¦{address: offers}]}', "missing-key",
+    )  # fmt: skip
 
 
 def test_directives_and_document_marks_are_taken(tmp_path: Path) -> None:

@@ -61,14 +61,9 @@ def place(tmp_path: Path) -> Iterator[Path]:
 def run(place: Path, *words: str, **variables: str) -> dict[str, object]:
     """Return what a command loaded, how many functions it entered, and its exit code."""
     done = subprocess.run(
-        [sys.executable, "-c", RUN, json.dumps(words)],
-        cwd=place,
-        env={**unmeasured(), **variables},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
+        [sys.executable, "-c", RUN, json.dumps(words)], cwd=place, env={**unmeasured(), **variables},
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
     said: dict[str, object] = json.loads(done.stderr.splitlines()[-1])
     return said
 

@@ -6,6 +6,7 @@ import ast
 import io
 import re
 import tokenize
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -23,29 +24,17 @@ LARGEST = {"lines of code": 15_400, "modules": 153}
 """What the whole package may have at most; lower it when less is needed."""
 DOORS = {
     # What `--help` does not load, and what completion, colour, a format or an error needs.
-    "cli.commands": {"click.shell_completion", "reconciler"},
-    "cli.invocation": {"pathlib", "reconciler"},
-    "cli.main": {"reconciler"},
-    "cli.plan": {"reconciler"},
-    "cli.progress": {"rich.console", "rich.progress"},
-    "cli.project": {"click.shell_completion"},
-    "cli.terminal": {"reconciler"},
-    "desired.credentials": {"json"},
-    "desired.mistakes": {"difflib"},
-    "model.address": {"difflib"},
-    "operations.project": {"getpass", "pwd"},
-    "operations.settings": {"dotenv.parser"},
-    "reports.differences": {"deepdiff"},
-    "reports.html": {"jinja2"},
+    "cli.commands": {"click.shell_completion", "reconciler"}, "cli.invocation": {"pathlib", "reconciler"},
+    "cli.main": {"reconciler"}, "cli.plan": {"reconciler"}, "cli.progress": {"rich.console", "rich.progress"},
+    "cli.project": {"click.shell_completion"}, "cli.terminal": {"reconciler"}, "desired.credentials": {"json"},
+    "desired.mistakes": {"difflib"}, "model.address": {"difflib"}, "operations.project": {"getpass", "pwd"},
+    "operations.settings": {"dotenv.parser"}, "reports.differences": {"deepdiff"}, "reports.html": {"jinja2"},
     "reports.terminal": {"textwrap"},
     # Calls to the service, encryption, and stores whose library not everybody has.
-    "desired.sections": {"pyrage"},
-    "operations.apply": {"reconciler"},
-    "operations.doctor": {"reconciler"},
-    "operations.init": {"importlib.metadata", "jinja2", "pyrage"},
-    "operations.responses": {"pyrage"},
+    "desired.sections": {"pyrage"}, "operations.apply": {"reconciler"}, "operations.doctor": {"reconciler"},
+    "operations.init": {"importlib.metadata", "jinja2", "pyrage"}, "operations.responses": {"pyrage"},
     "stores.location": {"reconciler"},
-}
+}  # fmt: skip
 """The modules that may import inside a function, since most runs do without it, and what: libraries, or other modules
 of the package."""
 VALUES = {"Struct", "Discreet", "Fact", "OfAttempt"}
@@ -68,10 +57,16 @@ _QUIET = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, toke
 _SCOPES = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """Return the nodes of a file, its module first."""
+    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
 def imports_of(path: Path) -> set[str]:
     """Return the project's modules that a file imports anywhere in it, in functions and for types alone too."""
     imported: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom):
             module = node.module or ""
             names = {f"{module}.{alias.name}" for alias in node.names}
@@ -86,7 +81,7 @@ def lines_of_code(path: Path) -> int:
     source = path.read_text(encoding="utf-8")
     docstrings = {
         line
-        for node in ast.walk(ast.parse(source))
+        for node in nodes(path)
         if isinstance(node, _SCOPES) and ast.get_docstring(node, clean=False) is not None
         for line in range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1)
     }
@@ -113,9 +108,8 @@ def test_no_circles(room: str) -> None:
 def test_functions_and_files_are_short() -> None:
     """No function has more than 50 lines, and no file more than 400."""
     for path in MODULES.values():
-        text = path.read_text(encoding="utf-8")
-        assert len(text.splitlines()) <= 400, path
-        for node in ast.walk(ast.parse(text)):
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 400, path
+        for node in nodes(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno is not None:
                 assert node.end_lineno - node.lineno < 50, f"{path}:{node.lineno}"
 
@@ -125,12 +119,12 @@ def test_few_files_of_tests_know_a_function() -> None:
     functions = {
         f"{name}.{node.name}"
         for name, path in MODULES.items()
-        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        for node in ast.iter_child_nodes(nodes(path)[0])
         if isinstance(node, ast.FunctionDef)
     }
     users: dict[str, set[str]] = {}
     for path in Path(__file__).parents[1].rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             if isinstance(node, ast.ImportFrom):
                 for alias in node.names:
                     users.setdefault(f"{node.module}.{alias.name}", set()).add(path.name)
@@ -148,7 +142,7 @@ def test_values_are_frozen() -> None:
     """Every struct is, but for those listed: nobody changes a value that others hold."""
     kinds = {}
     for path in MODULES.values():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             if isinstance(node, ast.ClassDef) and {ast.unparse(base) for base in node.bases} & VALUES:
                 words = {word.arg: ast.unparse(word.value) for word in node.keywords}
                 kinds[node.name] = words.get("frozen") == "True"
@@ -160,7 +154,7 @@ def test_what_fills_a_screen_or_is_secret_is_not_printed() -> None:
     """A value that leaves fields out where it is printed leaves out those with bytes, the record, or a secret."""
     private = re.compile(r"\bbytes\b|\bReading\b|\bSettings\b|\w*(secret|token|environ)\b")
     for path in MODULES.values():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             if isinstance(node, ast.ClassDef) and "Discreet" in {ast.unparse(base) for base in node.bases}:
                 fields = [part for part in node.body if isinstance(part, ast.AnnAssign)]
                 hidden = next(ast.literal_eval(part.value) for part in node.body if isinstance(part, ast.Assign))
@@ -177,7 +171,7 @@ def test_each_message_is_named_by_a_test() -> None:
     names = {
         str(node.args[0].value)
         for path in MODULES.values()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in nodes(path)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Message"
         if node.args and isinstance(node.args[0], ast.Constant)
     }
@@ -190,7 +184,7 @@ def test_each_message_is_named_by_a_test() -> None:
 def test_docstrings_say_what_a_thing_does_or_returns() -> None:
     """No docstring begins with What, Whether or Of."""
     for path in MODULES.values():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             text = ast.get_docstring(node) if isinstance(node, _SCOPES) else None
             assert not (text or "").startswith(("What ", "Whether ", "Of ")), f"{path}: {text}"
 
@@ -198,7 +192,7 @@ def test_docstrings_say_what_a_thing_does_or_returns() -> None:
 def test_loop_variables_say_what_they_hold() -> None:
     """None is named for how it was come by."""
     for path in MODULES.values():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             if isinstance(node, ast.For | ast.comprehension):
                 names = {part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)}
                 assert set() == names & {"found", "one", "stray", "told"}, path
@@ -208,7 +202,7 @@ def test_imports_in_functions_are_listed() -> None:
     """An import stands at the top of its file, but for those that speed needs: a list without leftovers."""
     found: dict[str, set[str]] = {}
     for name, path in MODULES.items():
-        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for function in nodes(path):
             for node in ast.walk(function) if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) else ():
                 if isinstance(node, ast.Import | ast.ImportFrom):
                     imported = (node.module or "") if isinstance(node, ast.ImportFrom) else node.names[0].name

@@ -46,21 +46,14 @@ def test_a_life_is_the_same_every_time() -> None:
 
 # The seed is shortly before one that finds it.
 BROKEN: list[tuple[Break, Profile, int]] = [
-    (broken.forget_heads, acts.MIXED, 10),
-    (broken.use_closed_places, acts.COPIED, 2),
-    (broken.use_files_from_elsewhere, acts.CLONED, 1),
-    (broken.ignore_losses, acts.MIXED, 1),
-    (broken.ignore_the_second_place, acts.HASTY, 15),
-    (broken.create_at_other_services, acts.MIXED, 0),
-    (broken.create_beside_others, acts.MIXED, 1),
-    (broken.create_beside_unknowns, acts.MIXED, 1),
-    (broken.complete_at_once, acts.HASTY, 45),
-    (broken.complete_by_merging, acts.MERGED, 9),
-    (broken.resolve_at_once, acts.UNRESOLVED, 0),
-    (broken.copy_from_closed_gates, acts.COPIED, 11),
-    (broken.settle_what_was_not_named, acts.MERGED, 16),
-    (broken.name_init_in_ci, acts.MIXED, 8),
-]
+    (broken.forget_heads, acts.MIXED, 19), (broken.use_closed_places, acts.COPIED, 2),
+    (broken.use_files_from_elsewhere, acts.CLONED, 1), (broken.ignore_losses, acts.MIXED, 1),
+    (broken.ignore_the_second_place, acts.HASTY, 15), (broken.create_at_other_services, acts.MIXED, 0),
+    (broken.create_beside_others, acts.MIXED, 1), (broken.create_beside_unknowns, acts.MIXED, 1),
+    (broken.complete_at_once, acts.HASTY, 45), (broken.complete_by_merging, acts.MERGED, 9),
+    (broken.resolve_at_once, acts.UNRESOLVED, 2), (broken.copy_from_closed_gates, acts.COPIED, 11),
+    (broken.settle_what_was_not_named, acts.MERGED, 16), (broken.name_init_in_ci, acts.MIXED, 8),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("break_it", "profile", "first"), BROKEN, ids=[case[0].__name__ for case in BROKEN])

@@ -22,18 +22,13 @@ WORLDS = {
 
 FEW = GIT._replace(kills=0, recoveries=0, losses=0)
 NEEDED = {
-    "intent_first": FEW._replace(rollbacks=0),
-    "notes_count": FILE._replace(machines=1),
-    "note_before_call": FILE._replace(machines=1, losses=0),
-    "second_place": FEW,
-    "second_before_call": FEW,
-    "files_need_notes": FEW._replace(is_file=True),
-    "loss_stops_creates": FEW._replace(losses=1),
-    "complete_waits": FEW._replace(losses=1),
-    "unknown_blocks": FEW._replace(rollbacks=0),
+    "intent_first": FEW._replace(rollbacks=0), "notes_count": FILE._replace(machines=1),
+    "note_before_call": FILE._replace(machines=1, losses=0), "second_place": FEW, "second_before_call": FEW,
+    "files_need_notes": FEW._replace(is_file=True), "loss_stops_creates": FEW._replace(losses=1),
+    "complete_waits": FEW._replace(losses=1), "unknown_blocks": FEW._replace(rollbacks=0),
     "routes_of_all_addresses": FEW._replace(renames=1, rollbacks=0),
     "bound_to_service": FEW._replace(moved_services=1, rollbacks=0),
-}
+}  # fmt: skip
 """For each rule, bounds within which a search finds a route twice without it; the rest is found by walks (`DEEP`)."""
 
 DEEP = {"complete_names_losses": LONG}

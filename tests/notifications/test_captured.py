@@ -23,12 +23,10 @@ LINE = line_of(Captured(AT, "ONB10011", "/offers", "https://a.example/offers", T
 
 
 @given(
-    path=st.from_regex(r"\A/[!-~]{0,9}\Z"),
-    url=st.sampled_from([None, "https://a.example/x?y"]),
-    verified=st.sampled_from([None, True, False]),
-    text=st.text(max_size=20),
+    path=st.from_regex(r"\A/[!-~]{0,9}\Z"), url=st.sampled_from([None, "https://a.example/x?y"]),
+    verified=st.sampled_from([None, True, False]), text=st.text(max_size=20),
     headers=st.lists(st.tuples(st.just("X-A"), st.text(max_size=9)), max_size=3),
-)
+)  # fmt: skip
 @settings(max_examples=60)
 def test_line_is_read_again(
     path: str, url: str | None, verified: bool | None, text: str, headers: list[tuple[str, str]]
@@ -74,21 +72,15 @@ def test_times_are_utc_everywhere() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        b"",
-        b"[]",
-        b"\xff",
-        b"{" * 100_000,
-        b"{}",
-        b'{"at": "yesterday", "path": "/", "code": "X"}',
-        b'{"at": "2026-03-01T12:00:00", "path": "/", "code": "X"}',
-        b'{"at": "2026-03-01T12:00:00Z", "code": "X"}',
+        b"", b"[]", b"\xff", b"{" * 100_000, b"{}", b'{"at": "yesterday", "path": "/", "code": "X"}',
+        b'{"at": "2026-03-01T12:00:00", "path": "/", "code": "X"}', b'{"at": "2026-03-01T12:00:00Z", "code": "X"}',
         b'{"at": "2026-03-01T12:00:00Z", "url": "/no/host", "code": "X"}',
         b'{"at": "2026-03-01T12:00:00Z", "url": "http://[", "code": "X"}',
         b'{"at": "2026-03-01T12:00:00Z", "path": "/"}',
         b'{"at": "2026-03-01T12:00:00Z", "path": "/", "code": "X", "verified": "somebody"}',
     ],
     ids=range(12),
-)
+)  # fmt: skip
 def test_bad_line(line: bytes) -> None:
     """It is refused with its place, and nothing of it is shown."""
     with pytest.raises(SettingsError) as caught:

@@ -55,17 +55,15 @@ def test_any_decimal_survives(text: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "place"),
     [
-        ({"YouWillGet": 1000.5}, "$.Offers[0].YouWillGet"),
-        ({"YouWillGet": None}, "$.Offers[0].YouWillGet"),
+        ({"YouWillGet": 1000.5}, "$.Offers[0].YouWillGet"), ({"YouWillGet": None}, "$.Offers[0].YouWillGet"),
         *(({"Sweep": text}, "$.Offers[0].Sweep") for text in ("", "NaN", "1_000", " 1", "1\n", "1,5", "\uff11")),
         ({"Sweep": "1E+99999999999999999999"}, "$.Offers[0].Sweep"),
         ({"OfferId": "{0b9d5d5c-8a57-4c0e-9a51-3f8f0f0d6a11}"}, "$.Offers[0].OfferId"),
-        ({"OfferId": 7}, "$.Offers[0].OfferId"),
-        ({"CurrencyISOCode": "eur"}, "$.Offers[0].CurrencyISOCode"),
+        ({"OfferId": 7}, "$.Offers[0].OfferId"), ({"CurrencyISOCode": "eur"}, "$.Offers[0].CurrencyISOCode"),
         ({"CurrencyISOCode": "EUR\n"}, "$.Offers[0].CurrencyISOCode"),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_offer_that_is_not_as_documented(changes: dict[str, Any], place: str) -> None:
     """It has no typed view; the mistake names its place, and the properties are there as they came."""
     read = offering(**changes)

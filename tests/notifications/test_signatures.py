@@ -43,14 +43,10 @@ def signed(scheme: Verification, secret: bytes, body: bytes = BODY) -> Pairs:
 
 
 SCHEMES = st.builds(
-    Verification,
-    header=st.sampled_from(["X-Signature", "x-hub-signature-256", "Webhook-Signature"]),
-    algorithm=st.sampled_from(list(ALGORITHMS)),
-    prefix=st.sampled_from(PREFIXES),
-    encoding=st.sampled_from(ENCODINGS),
-    key_encoding=st.sampled_from(KEY_ENCODINGS),
-    content=st.sampled_from(CONTENTS),
-)
+    Verification, header=st.sampled_from(["X-Signature", "x-hub-signature-256", "Webhook-Signature"]),
+    algorithm=st.sampled_from(list(ALGORITHMS)), prefix=st.sampled_from(PREFIXES), encoding=st.sampled_from(ENCODINGS),
+    key_encoding=st.sampled_from(KEY_ENCODINGS), content=st.sampled_from(CONTENTS),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(

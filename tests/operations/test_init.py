@@ -54,11 +54,8 @@ def test_a_new_project_is_valid(tmp_path: Path) -> None:
     assert {*NEW} == {*tree(tmp_path / "new")}
     desired = load(tmp_path / "new" / "config")
     assert ("state.jsonl", 4, 8, ()) == (
-        desired.state,
-        len(desired.targets),
-        len(desired.subscriptions),
-        desired.unread,
-    )
+        desired.state, len(desired.targets), len(desired.subscriptions), desired.unread,
+    )  # fmt: skip
     commands = [" ".join(step.command) for step in written.steps if step.command]
     steps = ("reconciler validate", "reconciler state init", "reconciler plan")
     assert [f"cd {tmp_path / 'new'}", *steps] == commands
@@ -106,14 +103,8 @@ def test_credentials_and_not_the_record_are_ignored(tmp_path: Path) -> None:
     """git ignores `.env` and what a sandbox leaves, but neither the record nor the configuration."""
     init(repository(tmp_path / "new"), Choices(state="state.jsonl"))
     names = [
-        ".env",
-        "sandbox.env",
-        "sandbox/x",
-        "notifications.jsonl",
-        "plan.json",
-        "state.jsonl",
-        "config/targets.yaml",
-    ]
+        ".env", "sandbox.env", "sandbox/x", "notifications.jsonl", "plan.json", "state.jsonl", "config/targets.yaml",
+    ]  # fmt: skip
     done = subprocess.run(
         ("git", "-C", str(tmp_path / "new"), "check-ignore", *names), check=True, capture_output=True, text=True
     )
@@ -167,15 +158,13 @@ def test_what_is_in_the_way_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("choices", "name"),
     [
-        (Choices(regions=("Europe",)), "invalid-name"),
-        (Choices(environments=("a/b",)), "invalid-name"),
-        (Choices(("a-b", "a"), ("c", "b-c")), "shared-variables"),
-        (Choices(state="s3"), "place-is-kind"),
+        (Choices(regions=("Europe",)), "invalid-name"), (Choices(environments=("a/b",)), "invalid-name"),
+        (Choices(("a-b", "a"), ("c", "b-c")), "shared-variables"), (Choices(state="s3"), "place-is-kind"),
         (Choices(state="postgresql://me:hunter2@db.test/x"), "state-password"),
         (Choices(state="state.jsonl", github=True), "record-on-runner"),
         (Choices(state="file:///var/lib/state.jsonl", github=True), "record-on-runner"),
     ],
-)
+)  # fmt: skip
 def test_unusable_choices_are_refused(tmp_path: Path, choices: Choices, name: str) -> None:
     """Names that would not be valid, or share variables, and places are refused before anything is written."""
     with pytest.raises(SettingsError) as caught:

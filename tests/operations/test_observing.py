@@ -195,12 +195,9 @@ def test_what_is_left_out_is_told(tmp_path: Path) -> None:
         {"at": time_of(NOW), "url": "https://elsewhere.example/x", "code": "ONB10001"},
     )
     assert {message.name for message in prepare(project, observed(project, file)).shown} == {
-        "notification-unverified",
-        "notification-without-code",
-        "notification-from-future",
-        "notification-unmanaged",
+        "notification-unverified", "notification-without-code", "notification-from-future", "notification-unmanaged",
         "notification-unexplained",
-    }
+    }  # fmt: skip
 
 
 def test_enforced_verification_takes_verified_ones_only(tmp_path: Path) -> None:

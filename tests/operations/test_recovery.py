@@ -195,10 +195,8 @@ class TestRecover:
         """Before a target is bound, or while the first gate is closed, it would not: `config/` is changed instead."""
         theirs = Recover("backup", parse(record_of(*created("b", OFFERS, base_url="https://old.example")), "backup"))
         bound, unbound, closed = (
-            project_with(*created("a", OFFERS)),
-            project_with(),
-            project_with(*created("a", OFFERS)),
-        )
+            project_with(*created("a", OFFERS)), project_with(), project_with(*created("a", OFFERS)),
+        )  # fmt: skip
         closed.stores["memory:a"].data = record_of(*created("c", OFFERS))
         named = []
         for project in (bound, unbound, closed):
@@ -269,15 +267,10 @@ class TestShow:
         assert [attempt.id for attempt in find_attempts(project, OFFERS).attempts] == ["a", "c"]
         assert attempts_json(find_attempts(project, "*/*/loans").attempts) == [
             {
-                "address": LOANS,
-                "attempt": "b",
-                "eventCodes": ("ONB10001",),
-                "webhookUrl": URL.format("loans"),
-                "status": "unknown",
-                "at": time_of(NOW - 1000),
-                "fields": {},
+                "address": LOANS, "attempt": "b", "eventCodes": ("ONB10001",), "webhookUrl": URL.format("loans"),
+                "status": "unknown", "at": time_of(NOW - 1000), "fields": {},
             }
-        ]
+        ]  # fmt: skip
         with pytest.raises(SelectionError):
             find_attempts(project, f"{EU}/nothing")
 

@@ -61,10 +61,8 @@ class TestInPrivate:
         assert (HEAD, BODY) == (opened.head, opened.body)
         (file,) = directory.iterdir()
         assert (text, 0o600, 0o700) == (
-            f"file:{file.name}",
-            file.stat().st_mode & 0o777,
-            directory.stat().st_mode & 0o777,
-        )
+            f"file:{file.name}", file.stat().st_mode & 0o777, directory.stat().st_mode & 0o777,
+        )  # fmt: skip
         assert ("k3y" in repr(opened), "k3y" in text) == (False, False)
 
     def test_nothing_is_overwritten(self, directory: Path) -> None:

@@ -377,20 +377,10 @@ class TestImport:
     @pytest.mark.parametrize(
         "form",
         [
-            "{},ONB10011",
-            "{}1",
-            "{} ",
-            "{}\n",
-            " {}",
-            "A{}",
-            "{}-",
-            "{0}{0}",
-            "",
-            "ONB1000",
-            "onb10001",
+            "{},ONB10011", "{}1", "{} ", "{}\n", " {}", "A{}", "{}-", "{0}{0}", "", "ONB1000", "onb10001",
             "ONB\uff11\uff10\uff10\uff10\uff11",
         ],
-    )
+    )  # fmt: skip
     def test_a_code_is_taken_whole(self, form: str, code: str) -> None:
         """More or less than one code is none, in whatever place among those given."""
         project = project_with()
@@ -679,22 +669,14 @@ class TestShown:
         project = project_with(*created("a", OFFERS), desired=desired_of(targets={EU: "https://new.example"}))
         incomplete = project_with(complete=False)
         shown = [
-            names(MemoryProject(), Begin())[2:],
-            names(incomplete, AcceptLoss())[1:],
-            names(incomplete, Complete())[1:],
-            names(project, Rebind(EU))[1:],
-            names(project, RequestRemoval(OFFERS))[1:],
-        ]
+            names(MemoryProject(), Begin())[2:], names(incomplete, AcceptLoss())[1:], names(incomplete, Complete())[1:],
+            names(project, Rebind(EU))[1:], names(project, RequestRemoval(OFFERS))[1:],
+        ]  # fmt: skip
         project.say(RequestRemoval(OFFERS))
         shown.append(names(project, CancelRemoval(OFFERS))[1:])
         expected = (
-            "until-complete",
-            "until-complete",
-            "said-by-complete",
-            "said-by-rebind",
-            "send-request",
-            "tell-operator",
-        )
+            "until-complete", "until-complete", "said-by-complete", "said-by-rebind", "send-request", "tell-operator",
+        )  # fmt: skip
         assert [[name] for name in expected] == shown
 
 
@@ -963,12 +945,8 @@ class TestTwice:
         *(Resolve(where, created=said, attempts=("u",)) for where in (OFFERS, "*/*") for said in (True, False)),
         *(kind(OFFERS, ("a",)) for kind in (RequestRemoval, CancelRemoval, ConfirmRemoval)),
         *(kind(OFFERS, ("a",), ("ONB10002",)) for kind in (RequestRemoval, CancelRemoval, ConfirmRemoval)),
-        Import(LOANS),
-        Move(OFFERS, f"{EU}/moved"),
-        Rebind(EU),
-        Complete(("begun",)),
-        AcceptLoss(),
-    )
+        Import(LOANS), Move(OFFERS, f"{EU}/moved"), Rebind(EU), Complete(("begun",)), AcceptLoss(),
+    )  # fmt: skip
 
     @settings(max_examples=150)
     @given(st.lists(st.sampled_from(STATEMENTS), min_size=1, max_size=6))

@@ -119,10 +119,8 @@ def test_replace_what_is_left(scene: Scene) -> None:
     scene.hold("offers", "ONB10002", hooks("new"))
     change = scene.change()
     assert (Action.REPLACE, ("ONB10001",), (old,)) == (
-        change.action,
-        change.request and change.request.codes,
-        change.concerns,
-    )
+        change.action, change.request and change.request.codes, change.concerns,
+    )  # fmt: skip
     scene.hold("offers", "ONB10001", hooks("new"))
     change = scene.change()
     assert (Action.REMOVE, (old,), ["already-delivered"]) == (change.action, change.concerns, names(change))

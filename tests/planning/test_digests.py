@@ -61,25 +61,20 @@ def lose_another(scene: Scene) -> None:
 CHANGED: dict[str, Callable[[Scene], None]] = {
     "another code": lambda scene: scene.want("offers", "ONB10001", hooks("offers")),
     "another URL": lambda scene: scene.want("offers", "ONB10011", hooks("other")),
-    "one change more": lambda scene: scene.drop("loans"),
-    "one change less": lambda scene: scene.drop("offers"),
-    "an earlier attempt": reject_before,
-    "another record": other_record,
+    "one change more": lambda scene: scene.drop("loans"), "one change less": lambda scene: scene.drop("offers"),
+    "an earlier attempt": reject_before, "another record": other_record,
     "another base_url": redeclare(base_url="https://api.moved.example"),
     "another auth_url": redeclare(auth_url="https://login.moved.example"),
     "another audience_base": redeclare(audience_base="https://audience.example"),
-    "another recipient": recipients("age1one", "age1three"),
-    "no recipients": recipients(),
-}
+    "another recipient": recipients("age1one", "age1three"), "no recipients": recipients(),
+}  # fmt: skip
 
 SAME: dict[str, Callable[[Scene], None]] = {
-    "nothing": lambda scene: None,
-    "time": lambda scene: setattr(scene, "now", scene.now + 1e6),
+    "nothing": lambda scene: None, "time": lambda scene: setattr(scene, "now", scene.now + 1e6),
     "an unchanged address more": fulfil_another,
-    "a notification": lambda scene: scene.receive(hooks("loans"), "LOA10013"),
-    "another target": lose_another,
+    "a notification": lambda scene: scene.receive(hooks("loans"), "LOA10013"), "another target": lose_another,
     "order of recipients": recipients("age1two", "age1one"),
-}
+}  # fmt: skip
 
 
 def digests(scene: Scene) -> tuple[str, str, list[str]]:

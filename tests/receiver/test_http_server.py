@@ -145,33 +145,18 @@ class TestHostile:
     @pytest.mark.parametrize(
         "head",
         [
-            b"POST /a#b HTTP/1.1\r\nHost: a\r\n",
-            b"POST a HTTP/1.1\r\nHost: a\r\n",
-            b"POST http://a/b HTTP/1.1\r\nHost: a\r\n",
-            b"POST /\xff HTTP/1.1\r\nHost: a\r\n",
-            b"POST  /a HTTP/1.1\r\nHost: a\r\n",
-            b"POST /a b HTTP/1.1\r\nHost: a\r\n",
-            b"POST /a HTTP/1.1 \r\nHost: a\r\n",
-            b"POST /a HTTP/2.0\r\nHost: a\r\n",
-            b"POST /a\r\n",
-            b"P(ST /a HTTP/1.1\r\nHost: a\r\n",
-            b"POST /a HTTP/1.1\r\n",
-            b"POST /a HTTP/1.1\r\nHost: a\r\nHost: b\r\n",
-            b"POST /a HTTP/1.0\r\nHost: a\r\nHost: b\r\n",
-            b"POST /a HTTP/1.1\nHost: a\n",
-            HEAD + b"X: a\rb\r\n",
-            HEAD + b"X: a\x00b\r\n",
-            HEAD + b"X: a\r\n b\r\n",
-            HEAD + b"X: a\r\n\tb\r\n",
-            b"POST /a HTTP/1.1\r\n Host: a\r\n",
-            HEAD + b"X : a\r\n",
-            HEAD + b"X\r\n",
-            HEAD + b": a\r\n",
-            b"\x16\x03\x01\x02\x00\r\n",
-            b"\r\n" + HEAD,
+            b"POST /a#b HTTP/1.1\r\nHost: a\r\n", b"POST a HTTP/1.1\r\nHost: a\r\n",
+            b"POST http://a/b HTTP/1.1\r\nHost: a\r\n", b"POST /\xff HTTP/1.1\r\nHost: a\r\n",
+            b"POST  /a HTTP/1.1\r\nHost: a\r\n", b"POST /a b HTTP/1.1\r\nHost: a\r\n",
+            b"POST /a HTTP/1.1 \r\nHost: a\r\n", b"POST /a HTTP/2.0\r\nHost: a\r\n", b"POST /a\r\n",
+            b"P(ST /a HTTP/1.1\r\nHost: a\r\n", b"POST /a HTTP/1.1\r\n", b"POST /a HTTP/1.1\r\nHost: a\r\nHost: b\r\n",
+            b"POST /a HTTP/1.0\r\nHost: a\r\nHost: b\r\n", b"POST /a HTTP/1.1\nHost: a\n", HEAD + b"X: a\rb\r\n",
+            HEAD + b"X: a\x00b\r\n", HEAD + b"X: a\r\n b\r\n", HEAD + b"X: a\r\n\tb\r\n",
+            b"POST /a HTTP/1.1\r\n Host: a\r\n", HEAD + b"X : a\r\n", HEAD + b"X\r\n", HEAD + b": a\r\n",
+            b"\x16\x03\x01\x02\x00\r\n", b"\r\n" + HEAD,
         ],
         ids=range(24),
-    )
+    )  # fmt: skip
     def test_malformed_head(self, server: Server, desk: Desk, head: bytes) -> None:
         """It is a 400, and the connection ends."""
         assert [400] == statuses(talk(server.server_port, head + b"\r\n", half_close=True))

@@ -111,13 +111,10 @@ class TestAttempt:
             (f"/x/{ID}?more", "https://a.example/x/{attempt}", None),
             (f"/x.y/{ID}", "https://a.example/x+y/{attempt}", None),
             (f"https://b.example/x/{ID}", "https://a.example/x/{attempt}", None),
-            (f"/x/{ID}\n", "https://a.example/x/{attempt}", None),
-            ("/x", "https://a.example/x", None),
-            ("http://[", "https://a.example/{attempt}", None),
-            ("/x", "http://[{attempt}", None),
-            ("", "", None),
+            (f"/x/{ID}\n", "https://a.example/x/{attempt}", None), ("/x", "https://a.example/x", None),
+            ("http://[", "https://a.example/{attempt}", None), ("/x", "http://[{attempt}", None), ("", "", None),
         ],
-    )
+    )  # fmt: skip
     def test_examples(self, url: str, template: str, attempt: str | None) -> None:
         """The id is what stands at `{attempt}` in a URL, or a path, that fits the template as a whole."""
         assert attempt == attempt_of(url, template)

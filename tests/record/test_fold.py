@@ -9,19 +9,7 @@ from support.scene import BY, EUROPE, SERVICE, START, USA, Scene, address_of, ho
 
 from reconciler.model.outcome import Outcome
 from reconciler.model.record import Attempt, Status
-from reconciler.record.facts import (
-    Answered,
-    Begun,
-    Closed,
-    Completed,
-    Exists,
-    Intended,
-    LossOpened,
-    RemovalRequested,
-    Renamed,
-    SecretSet,
-    What,
-)
+from reconciler.record import facts as kinds
 from reconciler.values import stamp
 
 OWN = hooks("{attempt}")
@@ -53,12 +41,10 @@ def test_intended(scene: Scene) -> None:
 @pytest.mark.parametrize(
     ("outcome", "status"),
     [
-        (Outcome.CREATED, Status.LIVE),
-        (Outcome.REJECTED, Status.GONE),
-        (Outcome.NOT_SENT, Status.GONE),
+        (Outcome.CREATED, Status.LIVE), (Outcome.REJECTED, Status.GONE), (Outcome.NOT_SENT, Status.GONE),
         (Outcome.UNKNOWN, Status.UNKNOWN),
     ],
-)
+)  # fmt: skip
 def test_answered(scene: Scene, outcome: Outcome, status: Status) -> None:
     """An outcome decides; `created` beats every other one, whenever it comes."""
     attempt = scene.begin("offers", "ONB10011", OWN)
@@ -87,7 +73,7 @@ def test_answer_alone(scene: Scene) -> None:
     """An outcome repeats what was intended, so it stands for the attempt where the intent is lost."""
     scene.hold("offers", "ONB10011", OWN)
     before = only(scene)
-    scene.facts = [fact for fact in scene.facts if not isinstance(fact, Intended)]
+    scene.facts = [fact for fact in scene.facts if not isinstance(fact, kinds.Intended)]
     scene._folded = None
     after = only(scene)
     assert (before.status, before.codes, before.url, before.settled_by) == (
@@ -155,7 +141,7 @@ def test_cancels_what_it_names(scene: Scene) -> None:
     attempt = scene.hold("offers", "ONB10011", hooks("offers"))
     scene.request(attempt)
     scene.cancel(attempt)
-    scene.tell(RemovalRequested(at="2026-01-01T00:00:00Z", attempt=attempt, codes=("ONB10011",), origin="e" * 64))
+    scene.tell(kinds.RemovalRequested(at="2026-01-01T00:00:00Z", attempt=attempt, codes=("ONB10011",), origin="e" * 64))
     assert (Status.AWAITING_REMOVAL, ("e" * 64,)) == (only(scene).status, only(scene).requests)
 
 
@@ -248,8 +234,8 @@ def test_superseding_each_other(scene: Scene) -> None:
     """A file that claims that attempts supersede each other is read all the same."""
     ids = ("a" * 32, "b" * 32)
     for attempt, other in (ids, ids[::-1]):
-        what = What(str(address_of("offers")), ("ONB10011",), hooks("offers"), SERVICE, supersedes=(other,))
-        scene.tell(Intended(at=scene.at, attempt=attempt, what=what))
+        what = kinds.What(str(address_of("offers")), ("ONB10011",), hooks("offers"), SERVICE, supersedes=(other,))
+        scene.tell(kinds.Intended(at=scene.at, attempt=attempt, what=what))
     assert [2, 2] == [scene.attempt(found).retries for found in ids]
 
 
@@ -259,7 +245,7 @@ def test_renamed(scene: Scene) -> None:
     scene.move("before", "after")
     scene.move("after", "later")
     assert ([address_of("later")], ()) == (scene.record.addresses, only(scene).other_addresses)
-    scene.tell(Renamed(at=scene.at, attempts=(held,), to=str(address_of("again")), origin="e" * 64))
+    scene.tell(kinds.Renamed(at=scene.at, attempts=(held,), to=str(address_of("again")), origin="e" * 64))
     assert (address_of("again"), (address_of("later"),), 2) == (
         only(scene).address, only(scene).other_addresses, len(only(scene).renames),
     )  # fmt: skip
@@ -286,21 +272,21 @@ def test_losses(scene: Scene) -> None:
     """A loss is open until a fact that names it ends it; the heads it names are contained from then on."""
     head = "d" * 64
     assert not scene.record.contains(head)
-    scene.tell(LossOpened(at=scene.at, loss="two", cause="accepted", heads=(head,)))
-    scene.tell(LossOpened(at=stamp(START), loss="one", cause="begun"))
+    scene.tell(kinds.LossOpened(at=scene.at, loss="two", cause="accepted", heads=(head,)))
+    scene.tell(kinds.LossOpened(at=stamp(START), loss="one", cause="begun"))
     assert ["one", "two"] == [loss.id for loss in scene.record.open_losses]
     assert (True, False) == (scene.record.contains(head), head in scene.record.contained)
-    scene.tell(Completed(at=scene.at, losses=("two", "three")))
+    scene.tell(kinds.Completed(at=scene.at, losses=("two", "three")))
     assert ["one"] == [loss.id for loss in scene.record.open_losses]
 
 
 def test_closed(scene: Scene) -> None:
     """A record that was closed names the other place, until a loss opens it again; merged facts mean nothing here."""
-    scene.tell(Closed(at=scene.at, to="elsewhere", origin="e" * 64))
+    scene.tell(kinds.Closed(at=scene.at, to="elsewhere", origin="e" * 64))
     places = [scene.record.closed_to]
-    scene.tell(Closed(at=scene.at, to="git:record"))
+    scene.tell(kinds.Closed(at=scene.at, to="git:record"))
     places.append(scene.record.closed_to)
-    scene.tell(LossOpened(at=scene.at, loss="two", cause="accepted", origin="f" * 64))
+    scene.tell(kinds.LossOpened(at=scene.at, loss="two", cause="accepted", origin="f" * 64))
     places.append(scene.record.closed_to)
     scene.open_loss()
     assert ["", "git:record", "git:record", ""] == [*places, scene.record.closed_to]
@@ -308,7 +294,7 @@ def test_closed(scene: Scene) -> None:
 
 def test_id(scene: Scene) -> None:
     """A record keeps its own id; the beginning of another, merged, changes nothing."""
-    scene.tell(Begun(at=scene.at, record="other", origin="e" * 64))
+    scene.tell(kinds.Begun(at=scene.at, record="other", origin="e" * 64))
     assert ("c0ffee", 2) == (scene.record.id, scene.record.entries)
 
 
@@ -333,20 +319,20 @@ def test_order_of_what_is_kept(scene: Scene) -> None:
     """Responses and secrets have one order, whichever history was read first."""
     attempt = scene.begin("offers", "ONB10011", hooks("offers"))
     said = [
-        Answered(at=scene.at, attempt=attempt, what=scene.what(attempt), outcome=Outcome.CREATED, response=name)
+        kinds.Answered(at=scene.at, attempt=attempt, what=scene.what(attempt), outcome=Outcome.CREATED, response=name)
         for name in ("b", "a")
     ]
-    secrets = [SecretSet(at=scene.at, attempt=attempt, secret=name) for name in ("b", "a")]
+    secrets = [kinds.SecretSet(at=scene.at, attempt=attempt, secret=name) for name in ("b", "a")]
     scene.tell(*said, *secrets)
     assert (("a", "b"), ("a", "b")) == (only(scene).responses, only(scene).secrets)
 
 
 def test_word_without_what(scene: Scene) -> None:
     """A fact about an attempt of which nothing is known makes no attempt, until that is known."""
-    scene.tell(RemovalRequested(at=scene.at, attempt="a" * 32, codes=("ONB10011",)))
+    scene.tell(kinds.RemovalRequested(at=scene.at, attempt="a" * 32, codes=("ONB10011",)))
     assert [] == scene.attempts
-    what = What(str(address_of("offers")), ("ONB10011",), hooks("offers"), SERVICE)
-    scene.tell(Exists(at=scene.at, attempt="a" * 32, what=what))
+    what = kinds.What(str(address_of("offers")), ("ONB10011",), hooks("offers"), SERVICE)
+    scene.tell(kinds.Exists(at=scene.at, attempt="a" * 32, what=what))
     assert Status.AWAITING_REMOVAL is only(scene).status
 
 

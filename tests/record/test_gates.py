@@ -98,9 +98,7 @@ def test_loss_open(scene: Scene) -> None:
 def test_concerning(scene: Scene) -> None:
     """A note concerns a record with its id, at its place, or about one of its services."""
     notes = (
-        Note("c0ffee", (), "a", 1, "1"),
-        Note("other", (), PLACE, 1, "2"),
-        Note("other", (SERVICE,), "b", 1, "3"),
+        Note("c0ffee", (), "a", 1, "1"), Note("other", (), PLACE, 1, "2"), Note("other", (SERVICE,), "b", 1, "3"),
         Note("other", ("https://other.example",), "c", 1, "4"),
-    )
+    )  # fmt: skip
     assert notes[:3] == concerning(notes, "c0ffee", [SERVICE], PLACE)

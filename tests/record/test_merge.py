@@ -12,26 +12,8 @@ from support.records import linked
 
 from reconciler.model.outcome import Outcome
 from reconciler.model.record import Record, Status
+from reconciler.record import facts as kinds
 from reconciler.record.chain import Line, missing
-from reconciler.record.facts import (
-    Absent,
-    Answered,
-    AnyFact,
-    Begun,
-    Closed,
-    Completed,
-    Exists,
-    Intended,
-    LossOpened,
-    Rebound,
-    Received,
-    RemovalCancelled,
-    RemovalConfirmed,
-    RemovalRequested,
-    Renamed,
-    SecretSet,
-    What,
-)
 from reconciler.record.fold import fold
 
 if TYPE_CHECKING:
@@ -42,7 +24,7 @@ AT, BY = "2026-11-21T00:00:00Z", {"user": "merger"}
 SERVICES = ("https://one.example", "https://two.example")
 IDS = tuple(name * 32 for name in "abc")
 WHATS = {
-    attempt: What(
+    attempt: kinds.What(
         f"europe/staging/{attempt[0]}", ("LOA10013", "ONB10001"), f"https://hooks.example/{attempt}", SERVICES[0],
         template="https://hooks.example/{attempt}" if attempt != IDS[0] else "", settled_by=60.0,
         supersedes=(IDS[1],) if attempt == IDS[2] else (),
@@ -67,53 +49,53 @@ def histories(draw: DrawFn, base: Lines) -> Lines:
     return lines
 
 
-def _fact(draw: DrawFn, lines: Lines) -> AnyFact:  # noqa: C901, PLR0911, PLR0912 - one case for each kind of fact
+def _fact(draw: DrawFn, lines: Lines) -> kinds.AnyFact:  # noqa: C901, PLR0911, PLR0912 - one case for each kind of fact
     at, by, attempt = draw(times), draw(people), draw(ids)
     what = WHATS[attempt]
     match draw(st.integers(0, 13)):
         case 0:
-            return Intended(at=at, by=by, attempt=attempt, what=what)
+            return kinds.Intended(at=at, by=by, attempt=attempt, what=what)
         case 1:
             outcome, response = draw(st.sampled_from(Outcome)), draw(st.sampled_from([None, "one", "two"]))
-            return Answered(at=at, by=by, attempt=attempt, what=what, outcome=outcome, response=response)
+            return kinds.Answered(at=at, by=by, attempt=attempt, what=what, outcome=outcome, response=response)
         case 2:
-            return Exists(at=at, by=by, attempt=attempt, what=what, note=draw(st.sampled_from(["", "seen"])))
+            return kinds.Exists(at=at, by=by, attempt=attempt, what=what, note=draw(st.sampled_from(["", "seen"])))
         case 3:
-            return Absent(at=at, by=by, attempt=attempt)
+            return kinds.Absent(at=at, by=by, attempt=attempt)
         case 4:
-            return RemovalRequested(at=at, by=by, attempt=attempt, codes=draw(codes), by_plan=draw(st.booleans()))
+            return kinds.RemovalRequested(at=at, by=by, attempt=attempt, codes=draw(codes), by_plan=draw(st.booleans()))
         case 5:
-            requests = tuple(line.id for line in lines if isinstance(line.fact, RemovalRequested))
-            return RemovalCancelled(at=at, by=by, attempt=attempt, requests=requests)
+            requests = tuple(line.id for line in lines if isinstance(line.fact, kinds.RemovalRequested))
+            return kinds.RemovalCancelled(at=at, by=by, attempt=attempt, requests=requests)
         case 6:
-            return RemovalConfirmed(at=at, by=by, attempt=attempt, codes=draw(codes))
+            return kinds.RemovalConfirmed(at=at, by=by, attempt=attempt, codes=draw(codes))
         case 7:
-            renames = tuple(line.id for line in lines if isinstance(line.fact, Renamed))
+            renames = tuple(line.id for line in lines if isinstance(line.fact, kinds.Renamed))
             replaces = renames if draw(st.booleans()) else ()
             to = draw(st.sampled_from(["europe/staging/x", "europe/staging/y"]))
-            return Renamed(at=at, by=by, attempts=(attempt,), to=to, replaces=replaces)
+            return kinds.Renamed(at=at, by=by, attempts=(attempt,), to=to, replaces=replaces)
         case 8:
-            return SecretSet(at=at, by=by, attempt=attempt, secret=draw(st.sampled_from(["one", "two"])))
+            return kinds.SecretSet(at=at, by=by, attempt=attempt, secret=draw(st.sampled_from(["one", "two"])))
         case 9:
             url, code = WHATS[attempt].url, draw(st.sampled_from(["LOA10013", "ONB10001"]))
-            return Received(at=at, by=by, base_url=SERVICES[0], url=url, code=code, first=at, last=at)
+            return kinds.Received(at=at, by=by, base_url=SERVICES[0], url=url, code=code, first=at, last=at)
         case 10:
             loss, heads = draw(st.sampled_from(["one", "two"])), draw(st.sampled_from([(), ("d" * 64,)]))
-            return LossOpened(
+            return kinds.LossOpened(
                 at="2026-11-20T13:30:00Z", by=BY, loss=f"{loss}{len(heads)}", cause="accepted", heads=heads
             )
         case 11:
-            return Completed(at=at, by=by, losses=(draw(st.sampled_from(["one0", "two1"])),))
+            return kinds.Completed(at=at, by=by, losses=(draw(st.sampled_from(["one0", "two1"])),))
         case 12:
-            return Closed(at=at, by=by, to="elsewhere")
+            return kinds.Closed(at=at, by=by, to="elsewhere")
         case _:
             base_url = draw(st.sampled_from(SERVICES))
-            return Rebound(at=at, by=by, target="europe/staging", base_url=base_url, account="sha256:one")
+            return kinds.Rebound(at=at, by=by, target="europe/staging", base_url=base_url, account="sha256:one")
 
 
 def begin() -> Lines:
     """Return a record that has just begun."""
-    return linked(None, 0, [Begun(at=AT, by=BY, record="c0ffee")])[1]
+    return linked(None, 0, [kinds.Begun(at=AT, by=BY, record="c0ffee")])[1]
 
 
 def merge(ours: Lines, theirs: Lines) -> Lines:
@@ -189,26 +171,26 @@ def test_created_beats_not_created(forked: list[Lines]) -> None:
             assert merged.in_force or merged.unresolved or merged.absent or merged.outcome is not None
 
 
-def several(number: int) -> list[AnyFact]:
+def several(number: int) -> list[kinds.AnyFact]:
     """Return a fact of each kind that may come from another history; none at a time of its own but the answers."""
     at, by, attempt, origin = AT, {"user": f"merger {number}"}, IDS[0], f"{number:064}"
     what, url = WHATS[attempt], WHATS[IDS[1]].url
     retry = replace(WHATS[IDS[2]], supersedes=(attempt,))
-    said: list[AnyFact] = [
-        Intended(at=at, attempt=f"{number:032}", what=retry),
-        Answered(at=at, attempt=attempt, what=what, outcome=Outcome.UNKNOWN, response=f"response {number}"),
-        Exists(at=at, attempt=attempt, what=what, note=f"note {number}", beside=(f"{number:032}",)),
-        Absent(at=at, attempt=IDS[1], note=f"note {number}"),
-        Intended(at=at, attempt=IDS[1], what=WHATS[IDS[1]]),
-        RemovalRequested(at="2026-11-22T00:00:00Z", attempt=attempt, codes=what.codes[number % 2 :]),
-        RemovalConfirmed(at=at, attempt=attempt, codes=what.codes[: 1 + number % 2]),
-        RemovalCancelled(at=f"2026-11-2{number}T00:00:00Z", attempt=attempt, requests=(f"{number}",)),
-        Renamed(at=at, attempts=(attempt,), to=f"europe/staging/to-{number}"),
-        SecretSet(at=at, attempt=attempt, secret=f"secret {number}"),
-        Received(at=at, base_url=SERVICES[0], url=url, code="ONB10001", first=f"{number}", last=f"{number}"),
-        LossOpened(at=at, loss=f"loss {number}", cause="accepted", heads=(origin,)),
-        Completed(at=at, losses=("loss 1",)),
-        Rebound(at=at, target="europe/staging", base_url=f"https://{number}.example", account=f"sha256:{number}"),
+    said: list[kinds.AnyFact] = [
+        kinds.Intended(at=at, attempt=f"{number:032}", what=retry),
+        kinds.Answered(at=at, attempt=attempt, what=what, outcome=Outcome.UNKNOWN, response=f"response {number}"),
+        kinds.Exists(at=at, attempt=attempt, what=what, note=f"note {number}", beside=(f"{number:032}",)),
+        kinds.Absent(at=at, attempt=IDS[1], note=f"note {number}"),
+        kinds.Intended(at=at, attempt=IDS[1], what=WHATS[IDS[1]]),
+        kinds.RemovalRequested(at="2026-11-22T00:00:00Z", attempt=attempt, codes=what.codes[number % 2 :]),
+        kinds.RemovalConfirmed(at=at, attempt=attempt, codes=what.codes[: 1 + number % 2]),
+        kinds.RemovalCancelled(at=f"2026-11-2{number}T00:00:00Z", attempt=attempt, requests=(f"{number}",)),
+        kinds.Renamed(at=at, attempts=(attempt,), to=f"europe/staging/to-{number}"),
+        kinds.SecretSet(at=at, attempt=attempt, secret=f"secret {number}"),
+        kinds.Received(at=at, base_url=SERVICES[0], url=url, code="ONB10001", first=f"{number}", last=f"{number}"),
+        kinds.LossOpened(at=at, loss=f"loss {number}", cause="accepted", heads=(origin,)),
+        kinds.Completed(at=at, losses=("loss 1",)),
+        kinds.Rebound(at=at, target="europe/staging", base_url=f"https://{number}.example", account=f"sha256:{number}"),
     ]
     return [replace(fact, by=by, origin=f"{kind:02}{origin[2:]}") for kind, fact in enumerate(said)]
 
@@ -224,8 +206,8 @@ def test_the_order_of_lines_says_nothing() -> None:
 
 def test_recover_what_a_loss_names() -> None:
     """A head that a loss names is contained, but its fact is not: what is found later is merged, the last one too."""
-    whole = (*begin(), *linked(begin()[-1].hash, 1, [Intended(at=AT, attempt=IDS[0], what=WHATS[IDS[0]])])[1])
-    lost = LossOpened(at=AT, loss="1055", cause="accepted", heads=(whole[-1].hash,))
+    whole = (*begin(), *linked(begin()[-1].hash, 1, [kinds.Intended(at=AT, attempt=IDS[0], what=WHATS[IDS[0]])])[1])
+    lost = kinds.LossOpened(at=AT, loss="1055", cause="accepted", heads=(whole[-1].hash,))
     ours = (*begin(), *linked(begin()[-1].hash, 1, [lost])[1])
     assert fold(ours).contains(whole[-1].hash)
     assert Status.PENDING is fold(merge(ours, whole)).attempts[IDS[0]].status
@@ -233,8 +215,8 @@ def test_recover_what_a_loss_names() -> None:
 
 def test_heads_of_merged_lines() -> None:
     """A head of a history that had itself merged is contained, though its line is another one here."""
-    one = (*begin(), *linked(begin()[-1].hash, 1, [Absent(at=AT, attempt=IDS[0])])[1])
-    other = merge(begin(), (*begin(), *linked(begin()[-1].hash, 1, [Absent(at=AT, attempt=IDS[1])])[1]))
+    one = (*begin(), *linked(begin()[-1].hash, 1, [kinds.Absent(at=AT, attempt=IDS[0])])[1])
+    other = merge(begin(), (*begin(), *linked(begin()[-1].hash, 1, [kinds.Absent(at=AT, attempt=IDS[1])])[1]))
     both = merge(one, other)
     assert all(fold(both).contains(line.hash) for line in other)
     assert [] == missing(fold(both).contained, other, AT, BY)

@@ -9,26 +9,12 @@ import pytest
 from support.plan_values import AT, ID, OFFERS, STAGING, URL, attempt, change, duplicate, plan, surplus
 
 from reconciler.errors import Message, Place, ReconcilerError, step
+from reconciler.model import status as states
 from reconciler.model.address import Address, TargetName
 from reconciler.model.desired import ParityException
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Action, Applied, Block, Done, Finding, Health, Result, Verdict
 from reconciler.model.record import Said, Status
-from reconciler.model.status import (
-    AwaitingRemoval,
-    Difference,
-    Evidence,
-    ObservedAttempt,
-    Pairs,
-    Parity,
-    ProjectStatus,
-    Proof,
-    Removals,
-    Side,
-    TargetStatus,
-    Unpaired,
-    View,
-)
 from reconciler.reports import terminal
 from reconciler.reports.apply import apply_document
 from reconciler.reports.differences import differences
@@ -52,10 +38,10 @@ def result(outcome: Done, address: str = OFFERS, **values: object) -> Result:
     return Result(Address(address), Action.CREATE, outcome, **values)  # type: ignore[arg-type]
 
 
-def status_of(*attempts: ObservedAttempt, **values: object) -> ProjectStatus:
+def status_of(*attempts: states.ObservedAttempt, **values: object) -> states.ProjectStatus:
     """Return the status of `europe/staging`."""
     made = values.pop("plan", plan(unchanged=len(attempts)))
-    return ProjectStatus(NOW, (TargetStatus(STAGING, attempts, **values),), made)  # type: ignore[arg-type]
+    return states.ProjectStatus(NOW, (states.TargetStatus(STAGING, attempts, **values),), made)  # type: ignore[arg-type]
 
 
 def test_equal_errors_of_an_apply_are_told_once_with_their_addresses() -> None:
@@ -236,25 +222,31 @@ def test_there_is_one_letter_for_each_target() -> None:
 
 def test_a_status_gives_codes_in_one_line() -> None:
     """How many there are, and what is known of them; two at most are named."""
-    evidence = {"A": Evidence(Proof.PROVEN, AT), "B": Evidence(Proof.NEVER_SEEN), "C": Evidence(Proof.NEVER_SEEN)}
-    text = terminal.render(status_document(status_of(ObservedAttempt(attempt(codes=("A", "B", "C")), evidence))))
+    evidence = {
+        "A": states.Evidence(states.Proof.PROVEN, AT),
+        "B": states.Evidence(states.Proof.NEVER_SEEN),
+        "C": states.Evidence(states.Proof.NEVER_SEEN),
+    }
+    text = terminal.render(status_document(status_of(states.ObservedAttempt(attempt(codes=("A", "B", "C")), evidence))))
     assert "3 codes: 1 proven, 2 never seen" in text
     assert text.endswith("No changes. 1 subscription matches the configuration.\n")
-    text = terminal.render(status_document(status_of(ObservedAttempt(attempt(codes=("A", "B")), {"A": evidence["A"]}))))
+    text = terminal.render(
+        status_document(status_of(states.ObservedAttempt(attempt(codes=("A", "B")), {"A": evidence["A"]})))
+    )
     assert "A: proven, B  https" in text
 
 
 @pytest.mark.parametrize(
     ("known", "verdict"),
     [
-        (status_of(ObservedAttempt(UNKNOWN, {})), "0 subscriptions in force. 1 unresolved create."),
+        (status_of(states.ObservedAttempt(UNKNOWN, {})), "0 subscriptions in force. 1 unresolved create."),
         (status_of(plan=plan(change())), "0 subscriptions in force. 1 change pending."),
         (status_of(plan=plan(surplus=(surplus(),))), "0 subscriptions in force. 1 surplus code."),
         (status_of(plan=plan(gates=(Message("g", "x"),))), "0 subscriptions in force. No create is possible."),
-        (status_of(ObservedAttempt(attempt(), {}), recorded_twice=(duplicate(),)), "1 subscription in force."),
+        (status_of(states.ObservedAttempt(attempt(), {}), recorded_twice=(duplicate(),)), "1 subscription in force."),
     ],
 )
-def test_a_status_never_says_less_than_is_known(known: ProjectStatus, verdict: str) -> None:
+def test_a_status_never_says_less_than_is_known(known: states.ProjectStatus, verdict: str) -> None:
     """All matches only if nothing differs and nothing is unknown."""
     assert status_document(known).title == verdict
 
@@ -265,7 +257,7 @@ def test_results_in_a_recovery_file_are_recovered_first() -> None:
     blocked = change(Action.BLOCKED, block=Block.UNRESOLVED, blocking=(UNKNOWN,), reasons=(Message("u", "unknown"),))
     left = plan(blocked, gates=(lacking,))
     for document in (
-        status_document(status_of(ObservedAttempt(UNKNOWN, {}), plan=left)),
+        status_document(status_of(states.ObservedAttempt(UNKNOWN, {}), plan=left)),
         apply_document(Applied((), Verdict.UNRESOLVED, unresolved=(UNKNOWN,), left=left, messages=(lacking,))),
         plan_document(left),
     ):
@@ -276,22 +268,22 @@ def test_results_in_a_recovery_file_are_recovered_first() -> None:
 def test_an_unresolved_create_that_blocks_a_change_is_told_once() -> None:
     """The reason of the change says it, and else the status does."""
     blocked = change(Action.BLOCKED, block=Block.UNRESOLVED, blocking=(UNKNOWN,), reasons=(Message("u", "unknown"),))
-    known = status_of(ObservedAttempt(UNKNOWN, {}), plan=plan(blocked))
+    known = status_of(states.ObservedAttempt(UNKNOWN, {}), plan=plan(blocked))
     assert len(status_document(known).alerts) == 1
-    assert len(status_document(status_of(ObservedAttempt(UNKNOWN, {}))).alerts) == 1
+    assert len(status_document(status_of(states.ObservedAttempt(UNKNOWN, {}))).alerts) == 1
 
 
 def test_a_request_that_was_cancelled_is_doubted() -> None:
     """The operator may have removed it all the same."""
     doubted = attempt(cancelled=dict.fromkeys(attempt().codes, AT))
-    known = status_of(ObservedAttempt(attempt(), {}), cancelled=(doubted,))
+    known = status_of(states.ObservedAttempt(attempt(), {}), cancelled=(doubted,))
     assert f"reconciler removal confirm {OFFERS} --attempt {ID}\n" in terminal.render(status_document(known))
 
 
 def test_a_cancelled_request_for_some_codes_is_about_these_alone() -> None:
     """What is to be confirmed, and what the operator is to keep, are its codes, not the subscription."""
     partial = attempt(codes=("A", "B"), cancelled={"A": AT})
-    known = status_of(ObservedAttempt(partial, {}), cancelled=(partial,))
+    known = status_of(states.ObservedAttempt(partial, {}), cancelled=(partial,))
     assert f"reconciler removal confirm {OFFERS} --attempt {ID} --code A\n" in terminal.render(status_document(known))
     first, _, _, codes, *_ = letter([partial], Purpose.KEEP)
     assert first.startswith("Please keep the event codes below of this webhook subscription")
@@ -302,7 +294,9 @@ def test_a_cancelled_request_for_some_codes_is_about_these_alone() -> None:
 def test_the_operator_is_asked_about_no_call_in_flight(settled: float) -> None:
     """The list has no question yet, so the status does not name it."""
     pending = attempt(status=Status.PENDING, outcome=None, settled_by=settled)
-    named = "reconciler removal list" in terminal.render(status_document(status_of(ObservedAttempt(pending, {}))))
+    named = "reconciler removal list" in terminal.render(
+        status_document(status_of(states.ObservedAttempt(pending, {})))
+    )
     assert named is (settled < NOW)
 
 
@@ -310,7 +304,9 @@ def test_a_removal_list_says_what_to_run_then() -> None:
     """Only the codes that are to be removed are confirmed, and what stays beside is named."""
     staying = attempt(id="d" * 32, fields={"subscriptionId": "s1"})
     partial = attempt(codes=("A", "B"), requested_codes=("A",))
-    document = removals_document([Removals(STAGING, AT, (AwaitingRemoval(partial, ("A",), AT, (staying,)),))])
+    document = removals_document(
+        [states.Removals(STAGING, AT, (states.AwaitingRemoval(partial, ("A",), AT, (staying,)),))]
+    )
     text = terminal.render(document)
     assert f"reconciler removal confirm {OFFERS} --attempt {ID} --code A" in text
     assert f"our reference {staying.id}, subscriptionId s1, " in text
@@ -325,8 +321,8 @@ def test_removals_are_confirmed_together_where_one_command_can_name_them() -> No
     attempts = [
         attempt(f"europe/staging/{ident[0]}", ("A", "B"), id=ident, requested_codes=asked) for ident, asked in pairs
     ]
-    awaiting = tuple(AwaitingRemoval(held, held.requested_codes, AT) for held in attempts)
-    text = terminal.render(removals_document([Removals(STAGING, AT, awaiting)]))
+    awaiting = tuple(states.AwaitingRemoval(held, held.requested_codes, AT) for held in attempts)
+    text = terminal.render(removals_document([states.Removals(STAGING, AT, awaiting)]))
     assert [
         f"reconciler removal confirm 'europe/staging/*' --attempt {ids[0]} --attempt {ids[3]} --code A",
         f"reconciler removal confirm 'europe/staging/*' --attempt {ids[1]} --attempt {ids[4]}",
@@ -337,7 +333,7 @@ def test_removals_are_confirmed_together_where_one_command_can_name_them() -> No
 def test_what_was_sent_again_can_be_settled_with_the_operators_answer() -> None:
     """The list that asks about it has the commands for both answers."""
     retried = attempt(id="c" * 32, status=Status.UNKNOWN, superseded_by=(ID,))
-    text = terminal.render(removals_document([Removals(STAGING, AT, unknown=(retried,))]))
+    text = terminal.render(removals_document([states.Removals(STAGING, AT, unknown=(retried,))]))
     assert [1, 1] == [text.count(f"{word} --attempt {retried.id}") for word in (" --created", "--not-created")]
     assert "removal list" not in text
 
@@ -349,9 +345,9 @@ def test_nothing_awaits_removal() -> None:
 
 def test_parity_says_once_what_differs_as_desired_and_in_force() -> None:
     """The difference goes from the first target to the second."""
-    sides = Side(("A",), "u1"), Side(("A", "B"), "u2")
-    found = [Difference("offers", view, *sides) for view in (View.DESIRED, View.IN_FORCE)]
-    document = parity_document(Pairs((Parity(STAGING, PRODUCTION, tuple(found), unapplied=(OFFERS,)),)))
+    sides = states.Side(("A",), "u1"), states.Side(("A", "B"), "u2")
+    found = [states.Difference("offers", view, *sides) for view in (states.View.DESIRED, states.View.IN_FORCE)]
+    document = parity_document(states.Pairs((states.Parity(STAGING, PRODUCTION, tuple(found), unapplied=(OFFERS,)),)))
     (shown,) = [block for block in document.body if isinstance(block, Changed)]
     assert shown.action == "desired and in force"
     assert shown.fields == (Field("eventCodes", after="B"), Field("webhookUrl", "u1", "u2"))
@@ -363,22 +359,28 @@ def test_parity_says_once_what_differs_as_desired_and_in_force() -> None:
 @pytest.mark.parametrize(
     ("difference", "words"),
     [
-        (Difference("o", View.DESIRED, Side(("A",)), None), "desired in europe/staging only"),
-        (Difference("o", View.GATE, None, Side(("A",))), "not fully in force in europe/staging"),
-        (Difference("o", View.PROVEN, Side(()), Side(("A",)), {"A": ""}), "A: + never observed"),
+        (states.Difference("o", states.View.DESIRED, states.Side(("A",)), None), "desired in europe/staging only"),
+        (states.Difference("o", states.View.GATE, None, states.Side(("A",))), "not fully in force in europe/staging"),
+        (
+            states.Difference("o", states.View.PROVEN, states.Side(()), states.Side(("A",)), {"A": ""}),
+            "A: + never observed",
+        ),
     ],
 )
-def test_parity_says_in_which_target_something_is_missing(difference: Difference, words: str) -> None:
+def test_parity_says_in_which_target_something_is_missing(difference: states.Difference, words: str) -> None:
     """A gate and proof are judged in the first target."""
-    assert words in terminal.render(parity_document(Pairs((Parity(STAGING, PRODUCTION, (difference,)),))))
+    assert words in terminal.render(parity_document(states.Pairs((states.Parity(STAGING, PRODUCTION, (difference,)),))))
 
 
 def test_parity_counts_pairs_and_names_what_has_no_counterpart() -> None:
     """Declared exceptions that were applied are said once, whatever is folded; those that nothing needs are folded."""
     exception = ParityException("europe/*/offers", "on purpose", Place("config/a.yaml", 1, 1))
-    ignored = tuple((Difference("offers", view, None, None), exception) for view in (View.DESIRED, View.IN_FORCE))
-    parity = Parity(STAGING, PRODUCTION, (), ignored)
-    pairs = Pairs((parity, parity), (Unpaired(STAGING, PRODUCTION, matters=True),), (exception,))
+    ignored = tuple(
+        (states.Difference("offers", view, None, None), exception)
+        for view in (states.View.DESIRED, states.View.IN_FORCE)
+    )
+    parity = states.Parity(STAGING, PRODUCTION, (), ignored)
+    pairs = states.Pairs((parity, parity), (states.Unpaired(STAGING, PRODUCTION, matters=True),), (exception,))
     document = parity_document(pairs)
     assert document.title == "2 of 2 pairs match and 1 target without a counterpart."
     assert terminal.render(document).count("europe/production/offers (on purpose)") == 1
@@ -472,18 +474,14 @@ def test_equal_sides_do_not_differ() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (counted(1, "code"), "1 code"),
-        (counted(2, "entry", "entries"), "2 entries"),
-        (listed([]), ""),
-        (listed("a"), "a"),
-        (listed("abc"), "a, b and c"),
-        (listed("abcde", 2), "a, b and 3 more"),
+        (counted(1, "code"), "1 code"), (counted(2, "entry", "entries"), "2 entries"), (listed([]), ""),
+        (listed("a"), "a"), (listed("abc"), "a, b and c"), (listed("abcde", 2), "a, b and 3 more"),
         (ago("2026-11-01T08:00:00Z", NOW), "2026-11-01T08:00:00Z (2 hours ago)"),
         (ago("2026-11-01T09:59:30Z", NOW), "2026-11-01T09:59:30Z (less than a minute ago)"),
         (ago("2026-11-02T08:00:00Z", NOW), "2026-11-02T08:00:00Z (in the future by this machine's clock)"),
         (ago("no time", NOW), "no time"),
     ],
-)
+)  # fmt: skip
 def test_plurals_and_distances_read_well(text: str, expected: str) -> None:
     """They stand once, for every report."""
     assert text == expected

@@ -9,16 +9,8 @@ from msgspec import UNSET
 from support.plan_values import AT, ID, STAGING, URL, attempt, change, plan, plans
 
 from reconciler.errors import Message, Place, step
+from reconciler.model import status as states
 from reconciler.model.plan import Finding, Health, Plan, Request
-from reconciler.model.status import (
-    AwaitingRemoval,
-    Evidence,
-    ObservedAttempt,
-    ProjectStatus,
-    Proof,
-    Removals,
-    TargetStatus,
-)
 from reconciler.operations.record import attempts_json
 from reconciler.reports.json import (
     findings_json,
@@ -54,8 +46,8 @@ def test_a_plan_of_anything_is_a_document_that_no_runner_obeys(drawn: Plan) -> N
 
 def test_a_status_lists_per_address_the_live_attempt_and_those_that_it_supersedes() -> None:
     """An endpoint reads there what it may drop."""
-    observed = ObservedAttempt(attempt(), {"ONB10011": Evidence(Proof.PROVEN, AT)}, ("old",))
-    known = ProjectStatus(0.0, (TargetStatus(STAGING, (observed,)),), plan(unchanged=1))
+    observed = states.ObservedAttempt(attempt(), {"ONB10011": states.Evidence(states.Proof.PROVEN, AT)}, ("old",))
+    known = states.ProjectStatus(0.0, (states.TargetStatus(STAGING, (observed,)),), plan(unchanged=1))
     (entry,) = status_json(known)["targets"][STAGING]["addresses"].values()
     assert (entry["live"], entry["supersedes"]) == (ID, ["old"])
     assert entry["attempts"][0]["received"] == {"ONB10011": {"proof": "proven", "last": AT}}
@@ -63,8 +55,8 @@ def test_a_status_lists_per_address_the_live_attempt_and_those_that_it_supersede
 
 def test_a_removal_list_has_the_message_and_what_it_is_about() -> None:
     """One entry for each target, with the ids of the attempts."""
-    awaiting = AwaitingRemoval(attempt(requested_codes=("ONB10011",)), ("ONB10011",), AT)
-    (entry,) = removals_json([Removals(STAGING, AT, (awaiting,))])["targets"]
+    awaiting = states.AwaitingRemoval(attempt(requested_codes=("ONB10011",)), ("ONB10011",), AT)
+    (entry,) = removals_json([states.Removals(STAGING, AT, (awaiting,))])["targets"]
     assert entry["awaiting"][0]["attempt"] == ID
     assert ID in entry["text"]
 
@@ -73,29 +65,25 @@ def test_what_is_found_has_its_name_its_place_and_its_commands() -> None:
     """Messages are data in JSON too."""
     message = Message("bad", "wrong", "", (step("run", "reconciler", "init"),), Place("config/a.yaml", 1, 2))
     expected = {
-        "name": "bad",
-        "what": "wrong",
-        "where": "",
-        "place": {"file": "config/a.yaml", "line": 1, "column": 2},
+        "name": "bad", "what": "wrong", "where": "", "place": {"file": "config/a.yaml", "line": 1, "column": 2},
         "steps": [{"text": "run", "command": ["reconciler", "init"]}],
-    }
+    }  # fmt: skip
     finding = {"check": "config", "health": "failed", "message": expected}
     document = {"format_version": "2.0", "findings": [finding], "summary": {"failed": 1}}
     assert as_read(findings_json([Finding("config", Health.FAILED, message)])) == document
     assert as_read(validation_json([message], [])) == {
-        "format_version": "2.0",
-        "valid": False,
-        "mistakes": [expected],
-        "warnings": [],
-    }
+        "format_version": "2.0", "valid": False, "mistakes": [expected], "warnings": [],
+    }  # fmt: skip
 
 
 def test_what_is_recorded_has_its_own_url() -> None:
     """The one that the service has, not the template of which it was made."""
     held = attempt(url=f"{URL}/{ID}", template=f"{URL}/{{attempt}}", requested=AT, requested_codes=("ONB10011",))
     planned = plan(change(before=(held,)), awaiting_removal=(held,))
-    (removal,) = removals_json([Removals(STAGING, AT, (AwaitingRemoval(held, held.codes, AT),))])["targets"]
-    known = ProjectStatus(0.0, (TargetStatus(STAGING, (ObservedAttempt(held, {}),)),), planned)
+    (removal,) = removals_json([states.Removals(STAGING, AT, (states.AwaitingRemoval(held, held.codes, AT),))])[
+        "targets"
+    ]
+    known = states.ProjectStatus(0.0, (states.TargetStatus(STAGING, (states.ObservedAttempt(held, {}),)),), planned)
     (shown,) = status_json(known)["targets"][STAGING]["addresses"].values()
     listed = [
         *plan_json(planned)["awaiting_removal"], *plan_json(planned)["changes"][0]["before"],

@@ -16,21 +16,9 @@ from support.plan_values import OFFERS, STAGING, change, differs, nasty, plan, p
 from reconciler.errors import Message, Step
 from reconciler.model.plan import Action, Applied, Verdict
 from reconciler.model.status import ProjectStatus, TargetStatus
+from reconciler.reports import document as doc
 from reconciler.reports import html, json, markdown, terminal
 from reconciler.reports.apply import apply_document
-from reconciler.reports.document import (
-    Alert,
-    Changed,
-    Commands,
-    Details,
-    Document,
-    Letter,
-    Paragraph,
-    Table,
-    Todo,
-    Tone,
-    alerts,
-)
 from reconciler.reports.plan import plan_document
 from reconciler.reports.status import status_document
 from reconciler.reports.words import command_line, harmless_line, visible
@@ -39,30 +27,32 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from reconciler.model.plan import Plan
-    from reconciler.reports.document import Block
 
 VERBOSE = terminal.Layout(verbose=True)
 FLAGS = ("--config", "other config")
 
 
-def all_blocks(blocks: Iterable[Block]) -> Iterator[Block]:
+def all_blocks(blocks: Iterable[doc.Block]) -> Iterator[doc.Block]:
     """Yield blocks with those that are folded in them."""
     for block in blocks:
         yield block
-        if isinstance(block, Details):
+        if isinstance(block, doc.Details):
             yield from all_blocks(block.blocks)
 
 
-def blocks_of(document: Document) -> list[Block]:
+def blocks_of(document: doc.Document) -> list[doc.Block]:
     """Return every block of a document."""
     following = (document.next,) if document.next else ()
     return list(all_blocks((*document.alerts, *document.body, *document.summary, *following, *document.details)))
 
 
-def commands_of(document: Document, flags: Sequence[str] = ()) -> list[str]:
+def commands_of(document: doc.Document, flags: Sequence[str] = ()) -> list[str]:
     """Return every command of a document, as it is pasted."""
     todos = [
-        todo for block in blocks_of(document) if isinstance(block, Changed | Commands | Alert) for todo in block.todos
+        todo
+        for block in blocks_of(document)
+        if isinstance(block, doc.Changed | doc.Commands | doc.Alert)
+        for todo in block.todos
     ]
     return [command_line(command, flags) for todo in todos for command in todo.commands]
 
@@ -75,7 +65,7 @@ def test_all_serialisers_say_the_same_changes_counts_and_commands(drawn: Plan) -
     text, marked = terminal.render(document, terminal.Layout(FLAGS, verbose=True)), markdown.render(document, FLAGS)
     page = unescape(html.render(document, FLAGS))
     for block in blocks_of(document):
-        if isinstance(block, Changed):
+        if isinstance(block, doc.Changed):
             assert f"{block.sign} {block.title}  {block.action}\n" in text
             assert f"| {block.sign} | {markdown.code(block.title)} | {block.action} |" in marked
             assert f"<b>{block.sign} {block.title}</b> {block.action}" in page
@@ -151,7 +141,7 @@ def test_plain_words_and_numbers_are_never_code_in_markdown(words: list[str]) ->
 
 def test_a_page_escapes_markup() -> None:
     """Markup in a value is text in the page."""
-    page = html.render(Document("plan", "<script>alert(1)</script>", body=(Paragraph("<img src=x>"),)))
+    page = html.render(doc.Document("plan", "<script>alert(1)</script>", body=(doc.Paragraph("<img src=x>"),)))
     assert "<script>alert" not in page
     assert "<img" not in page
 
@@ -187,9 +177,9 @@ def test_a_markdown_report_that_is_too_long_cannot_be_approved() -> None:
 @pytest.mark.parametrize(("more", "whole"), [(0, True), (1, False)])
 def test_a_markdown_report_is_cut_between_its_parts(more: int, whole: bool) -> None:
     """One that has just the size of a job summary is whole; of a longer one, as many parts as fit are kept."""
-    parts = [Paragraph("x" * 1000)] * 1000
-    left = markdown.LIMIT - len(markdown.render(Document("plan", "", body=(*parts, Paragraph("")))))
-    text = markdown.render(Document("plan", "", body=(*parts, Paragraph("x" * (left + more)))))
+    parts = [doc.Paragraph("x" * 1000)] * 1000
+    left = markdown.LIMIT - len(markdown.render(doc.Document("plan", "", body=(*parts, doc.Paragraph("")))))
+    text = markdown.render(doc.Document("plan", "", body=(*parts, doc.Paragraph("x" * (left + more)))))
     assert ("cannot be approved" in text, len(text) == markdown.LIMIT) == (not whole, whole)
     assert text.count("x" * 1000 + "\n") - whole == 1000
     assert text.count("plan -->") == 1
@@ -197,8 +187,8 @@ def test_a_markdown_report_is_cut_between_its_parts(more: int, whole: bool) -> N
 
 def test_a_markdown_report_keeps_to_any_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the limit in bytes, one that is cut is the first line and as many parts as fit."""
-    paragraphs = (Paragraph("x" * size) for size in (1, 200, 2, 30))
-    document = Document("plan", "T", body=(Changed("»", "a", "retry", Tone.CHANGED), *paragraphs))
+    paragraphs = (doc.Paragraph("x" * size) for size in (1, 200, 2, 30))
+    document = doc.Document("plan", "T", body=(doc.Changed("»", "a", "retry", doc.Tone.CHANGED), *paragraphs))
     whole = markdown.render(document)
     monkeypatch.setattr(markdown, "LIMIT", 0)
     first, parts = markdown.render(document), [f"{part}\n" for part in whole.split("\n\n")]
@@ -210,8 +200,8 @@ def test_a_markdown_report_keeps_to_any_limit(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_table_in_markdown_has_as_many_columns_in_every_line() -> None:
     """The second line makes it one."""
-    blocks = (*plan_document(plan(change(), change(Action.REPLACE))).body, Table(("a", "b"), (("1", "2"),)))
-    text = markdown.render(Document("plan", "", body=blocks))
+    blocks = (*plan_document(plan(change(), change(Action.REPLACE))).body, doc.Table(("a", "b"), (("1", "2"),)))
+    text = markdown.render(doc.Document("plan", "", body=blocks))
     for table, columns in zip(re.findall("(?:^[|].*\n)+", text, re.MULTILINE), (6, 2), strict=True):
         lines = table.splitlines()
         assert {line.count("|") for line in lines} == {columns + 1}
@@ -220,7 +210,7 @@ def test_a_table_in_markdown_has_as_many_columns_in_every_line() -> None:
 
 def test_a_fence_is_longer_than_any_in_its_text() -> None:
     """Backquotes in a command do not end its block."""
-    document = Document("plan", "", next=Commands((Todo("run", (("reconciler", "```", "`"),)),)))
+    document = doc.Document("plan", "", next=doc.Commands((doc.Todo("run", (("reconciler", "```", "`"),)),)))
     assert "````sh\nreconciler '```' '`'\n````" in markdown.render(document)
 
 
@@ -228,9 +218,13 @@ def test_a_fence_is_longer_than_any_in_its_text() -> None:
 def test_what_is_to_be_copied_is_not_wrapped(width: int | None) -> None:
     """At any width, the lines that follow a step's first one, and those of a letter, are whole, blanks and all."""
     lines = ["  indented  " + "word " * 40 + "end", "b" * 90, "- " * 60 + "c"]
-    todo = Todo("\n".join(["Save:", *lines]), ())
-    for block in (Alert(Tone.ERROR, "Error", "", (), (todo,)), Letter("Send", tuple(lines)), Commands((todo,))):
-        rendered = terminal.render(Document("m", "", body=(block,)), terminal.Layout(width=width)).splitlines()
+    todo = doc.Todo("\n".join(["Save:", *lines]), ())
+    for block in (
+        doc.Alert(doc.Tone.ERROR, "Error", "", (), (todo,)),
+        doc.Letter("Send", tuple(lines)),
+        doc.Commands((todo,)),
+    ):
+        rendered = terminal.render(doc.Document("m", "", body=(block,)), terminal.Layout(width=width)).splitlines()
         indent = " " * (len(rendered[-1]) - len(lines[-1]))
         assert [f"{indent}{line}" for line in lines] == rendered[-3:]
 
@@ -239,7 +233,7 @@ def test_no_command_breaks_at_the_width_of_a_terminal() -> None:
     """Sentences wrap at 80 columns; a command stays on its line, whole."""
     command = ("reconciler", "state", "resolve", OFFERS, "--not-created", "--attempt", "a" * 32, "--note", "b" * 40)
     message = Message("m", "word " * 40, OFFERS, (Step("to settle it, " + "word " * 20, command),))
-    text = terminal.render(Document("m", "", alerts=alerts([message])), terminal.Layout(FLAGS, 80))
+    text = terminal.render(doc.Document("m", "", alerts=doc.alerts([message])), terminal.Layout(FLAGS, 80))
     assert f"    {command_line(command, FLAGS)}" in text.splitlines()
     assert all(len(line) <= 80 for line in text.splitlines() if "reconciler" not in line)
 
@@ -257,8 +251,8 @@ def test_colour_says_nothing_by_itself(drawn: Plan) -> None:
 def test_a_table_that_is_too_wide_continues_on_the_next_lines() -> None:
     """Columns that do not fit a terminal follow below each row alike: one on a line, with its name, unless empty."""
     head, row = ("address", "codes", "URL", "attempt"), ("a" * 30, "1 code", "u" * 60, "b" * 32)
-    table = Table(head, (row, (*row[:2], "u", ""), ("c" * 30, "", "", "b")), (Tone.ERROR,))
-    lines = terminal.render(Document("t", "", body=(table,)), terminal.Layout(width=80)).splitlines()
+    table = doc.Table(head, (row, (*row[:2], "u", ""), ("c" * 30, "", "", "b")), (doc.Tone.ERROR,))
+    lines = terminal.render(doc.Document("t", "", body=(table,)), terminal.Layout(width=80)).splitlines()
     first, second = [f"{head[0]:30}  codes", f"{row[0]}  1 code"], [f"    URL: {'u' * 60}", f"    attempt: {'b' * 32}"]
     assert [*first, *second, first[1], "    URL: u", "c" * 30, "    attempt: b"] == lines
 
@@ -268,7 +262,7 @@ def test_a_table_that_is_too_wide_continues_on_the_next_lines() -> None:
 def test_no_word_is_cut_at_any_width(drawn: Plan, rows: list[tuple[str, ...]], width: int) -> None:
     """A narrow terminal moves words to other lines; all are there, whole, in a sentence, a command or a cell."""
     document = plan_document(drawn)
-    document = replace(document, body=(*document.body, Table(("address", "URL", "attempt"), tuple(rows))))
+    document = replace(document, body=(*document.body, doc.Table(("address", "URL", "attempt"), tuple(rows))))
     texts = [terminal.render(document, replace(VERBOSE, width=limit)) for limit in (None, width)]
     wide, narrow = (Counter(word for word in text.split() if word != "|") for text in texts)
     assert wide == narrow
@@ -276,7 +270,7 @@ def test_no_word_is_cut_at_any_width(drawn: Plan, rows: list[tuple[str, ...]], w
 
 def test_a_letter_is_not_changed() -> None:
     """Its lines are those to send, only indented, in every format."""
-    document = Document("l", "", body=(Letter("Send", ("Please delete:", "", "URL: https://x.example")),))
+    document = doc.Document("l", "", body=(doc.Letter("Send", ("Please delete:", "", "URL: https://x.example")),))
     assert "    Please delete:\n\n    URL: https://x.example\n" in terminal.render(document)
     assert "```text\nPlease delete:\n\nURL: https://x.example\n```" in markdown.render(document)
     assert "Please delete:\n\nURL: https://x.example\n</pre>" in html.render(document)
@@ -285,13 +279,10 @@ def test_a_letter_is_not_changed() -> None:
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("a\x1b[31m", r"a\x1b[31m"),
-        ("\u202ex", r"\u202ex"),
-        ("##[error]", r"##\[error]"),
-        ("ä±", "ä±"),
+        ("a\x1b[31m", r"a\x1b[31m"), ("\u202ex", r"\u202ex"), ("##[error]", r"##\[error]"), ("ä±", "ä±"),
         ("a\nb", r"a\nb"),
     ],
-)
+)  # fmt: skip
 def test_text_from_elsewhere_is_made_visible(text: str, shown: str) -> None:
     """What would act is spelt out; letters of any script stay."""
     assert visible(text) == shown

@@ -15,40 +15,16 @@ from msgspec.structs import replace
 from support.plan_values import AT, ID, OFFERS, STAGING, URL, attempt, change, duplicate, plan, surplus
 
 from reconciler.errors import Message, Place, step
+from reconciler.model import status as states
 from reconciler.model.address import Address, TargetName
 from reconciler.model.desired import ParityException, Subscription
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Action, Applied, Done, Finding, Health, Result, Verdict
 from reconciler.model.plan import Block as Reason
 from reconciler.model.record import Status
-from reconciler.model.status import (
-    AwaitingRemoval,
-    Difference,
-    Evidence,
-    ObservedAttempt,
-    Pairs,
-    Parity,
-    ProjectStatus,
-    Proof,
-    Removals,
-    Side,
-    TargetStatus,
-    Unpaired,
-    View,
-)
+from reconciler.reports import document as doc
 from reconciler.reports.apply import apply_document, removal_letters, result_row
 from reconciler.reports.doctor import doctor_document
-from reconciler.reports.document import (
-    Alert,
-    Changed,
-    Commands,
-    Details,
-    Facts,
-    Heading,
-    Letter,
-    Paragraph,
-    Table,
-)  # fmt: skip
 from reconciler.reports.json import applied_json, parity_json, plan_json, removals_json, render, status_json
 from reconciler.reports.parity import parity_document
 from reconciler.reports.plan import plan_document
@@ -59,7 +35,6 @@ from reconciler.reports.status import status_document
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reconciler.reports.document import Block, Document, Todo
 
 WHOLE = Path(__file__).with_name("whole.txt")
 PLACE = Place("config/a.yaml", 1, 1)
@@ -106,58 +81,60 @@ def applied() -> Applied:
     )  # fmt: skip
 
 
-def status() -> ProjectStatus:
+def status() -> states.ProjectStatus:
     """Return a status with everything."""
-    seen = {"ONB10011": Evidence(Proof.PROVEN, AT), "ONB10012": Evidence(Proof.NEVER_SEEN)}
-    here = TargetStatus(
-        STAGING, (ObservedAttempt(HELD, seen, ("o", "b")), *(ObservedAttempt(x, {}) for x in (LOST, GIVEN_UP, GOING))),
+    seen = {"ONB10011": states.Evidence(states.Proof.PROVEN, AT), "ONB10012": states.Evidence(states.Proof.NEVER_SEEN)}
+    here = states.TargetStatus(
+        STAGING,
+        (states.ObservedAttempt(HELD, seen, ("o", "b")),
+                  *(states.ObservedAttempt(x, {}) for x in (LOST, GIVEN_UP, GOING))),
         awaiting_removal=(GOING,), surplus=(surplus(),), duplicates=(duplicate(),),
         recorded_twice=(replace(duplicate(), code="TWICE"),), revived=(REVIVED,), cancelled=(KEPT,),
     )  # fmt: skip
-    return ProjectStatus(
-        NOW, (here, TargetStatus(PRODUCTION, (), declared=False)), replace(PLAN, selection=("europe/*",))
+    return states.ProjectStatus(
+        NOW, (here, states.TargetStatus(PRODUCTION, (), declared=False)), replace(PLAN, selection=("europe/*",))
     )
 
 
-def removals() -> list[Removals]:
+def removals() -> list[states.Removals]:
     """Return what two operators are to do."""
     awaiting = (
-        AwaitingRemoval(GOING, ("A",), AT, (HELD,)),
-        AwaitingRemoval(REVIVED, ("ONB10011",), "2026-10-01T00:00:00Z"),
+        states.AwaitingRemoval(GOING, ("A",), AT, (HELD,)),
+        states.AwaitingRemoval(REVIVED, ("ONB10011",), "2026-10-01T00:00:00Z"),
     )
     return [
-        Removals(STAGING, AT, awaiting, (KEPT,), (replace(KEPT, id="0" * 32),), (LOST, GIVEN_UP)),
-        Removals(PRODUCTION, AT),
+        states.Removals(STAGING, AT, awaiting, (KEPT,), (replace(KEPT, id="0" * 32),), (LOST, GIVEN_UP)),
+        states.Removals(PRODUCTION, AT),
     ]
 
 
-def pairs() -> Pairs:
+def pairs() -> states.Pairs:
     """Return two comparisons, of which one matches."""
-    one, other = Side(("A",), "u1"), Side(("A", "B"), "u2")
+    one, other = states.Side(("A",), "u1"), states.Side(("A", "B"), "u2")
     differing = (
-        Difference("offers", View.DESIRED, one, other), Difference("offers", View.IN_FORCE, one, other),
-        Difference("loans", View.IN_FORCE, None, other), Difference("late", View.GATE, one, other),
-        Difference("leads", View.PROVEN, one, other, {"B": "", "A": AT}),
+        states.Difference("offers", states.View.DESIRED, one, other),
+        states.Difference("offers", states.View.IN_FORCE, one, other),
+        states.Difference("loans", states.View.IN_FORCE, None, other),
+        states.Difference("late", states.View.GATE, one, other),
+        states.Difference("leads", states.View.PROVEN, one, other, {"B": "", "A": AT}),
     )  # fmt: skip
     exception = ParityException("europe/*/x", "on purpose", PLACE)
-    ignored = ((Difference("x", View.DESIRED, one, None), exception),)
-    parity = Parity(
+    ignored = ((states.Difference("x", states.View.DESIRED, one, None), exception),)
+    parity = states.Parity(
         STAGING, PRODUCTION, differing, ignored, unapplied=(OFFERS, GOING.address), leaving=(GOING.address,)
     )
     usa = TargetName("usa/staging")
-    return Pairs((parity, Parity(STAGING, usa, ())), (Unpaired(usa, PRODUCTION, matters=True),), (exception,))
+    return states.Pairs(
+        (parity, states.Parity(STAGING, usa, ())), (states.Unpaired(usa, PRODUCTION, matters=True),), (exception,)
+    )
 
 
-def shape(document: Document) -> list[str]:
+def shape(document: doc.Document) -> list[str]:
     """Return a line for each block of a document, without its words: kind, tone, places, rows and commands."""
     lines = []
     sections = (
-        document.alerts,
-        document.body,
-        document.summary,
-        (document.next,) if document.next else (),
-        document.details,
-    )
+        document.alerts, document.body, document.summary, (document.next,) if document.next else (), document.details,
+    )  # fmt: skip
     for blocks in sections:
         lines.append("--")
         for block in blocks:
@@ -165,33 +142,33 @@ def shape(document: Document) -> list[str]:
     return [document.tone, *map("=".join, document.facts), *lines]
 
 
-def _shape(block: Block) -> Iterator[str]:
-    todos: tuple[Todo, ...] = ()
+def _shape(block: doc.Block) -> Iterator[str]:
+    todos: tuple[doc.Todo, ...] = ()
     match block:
-        case Alert():
+        case doc.Alert():
             yield f"{block.label} {block.tone} {' '.join(block.where)}".rstrip()
             todos = block.todos
-        case Changed():
+        case doc.Changed():
             fields = " ".join(f"{field.name}:{field.before}>{field.after}" for field in block.fields)
             yield f"{block.sign} {block.title} {block.tone} {fields} {[note.tone.value for note in block.notes]}"
             todos = block.todos
-        case Table():
+        case doc.Table():
             rows = zip_longest((block.head, *block.rows), ("", *block.tones), fillvalue="")
             yield from ("|".join((*row, tone)) for row, tone in rows)
-        case Facts():
+        case doc.Facts():
             yield from map("=".join, block.rows)
-        case Letter():
+        case doc.Letter():
             yield from (word for line in block.lines for word in re.findall("[0-9a-f]{32}", line))
-        case Heading() | Paragraph():
+        case doc.Heading() | doc.Paragraph():
             yield f"{type(block).__name__} {block.tone}"
-        case Commands():
+        case doc.Commands():
             todos = block.todos
-        case Details():
+        case doc.Details():
             yield from (line for inner in block.blocks for line in _shape(inner))
     yield from (" ".join(command) for todo in todos for command in todo.commands)
 
 
-def documents() -> dict[str, Document]:
+def documents() -> dict[str, doc.Document]:
     """Return each report with everything that it can say, by name."""
     blocked = change(Action.BLOCKED, block=Reason.FOREIGN, reasons=(Message("foreign", "another service"),))
     other = change(Action.BLOCKED, "europe/staging/f", block=Reason.DEPENDS, reasons=(Message("d", "it depends"),))
@@ -205,7 +182,7 @@ def documents() -> dict[str, Document]:
         "status": status_document(status()),
         "removals": removals_document(removals(), PLAN),
         "parity": parity_document(pairs()),
-        "gated": parity_document(Pairs((), gates=(GATE,), foreign=(FOREIGN,))),
+        "gated": parity_document(states.Pairs((), gates=(GATE,), foreign=(FOREIGN,))),
         "show": record_document([HELD, LOST], [GATE], whole=True),
         "table": record_document([HELD, LOST], [GATE], whole=False),
         "history": history_document([("1", AT, "ada", OFFERS, "created")]),

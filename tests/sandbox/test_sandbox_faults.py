@@ -85,14 +85,11 @@ def test_fault_with_an_answer(sandbox: Sandbox, name: str, status: int, created:
 @pytest.mark.parametrize(
     ("name", "header", "value"),
     [
-        ("429", "retry-after", None),
-        ("429-retry-after", "retry-after", "1"),
-        ("429-forever", "retry-after", "99999999"),
-        ("redirect", "location", "/elsewhere"),
-        ("html", "content-type", "text/html; charset=utf-8"),
-        ("html-200", "content-type", "text/html; charset=utf-8"),
+        ("429", "retry-after", None), ("429-retry-after", "retry-after", "1"),
+        ("429-forever", "retry-after", "99999999"), ("redirect", "location", "/elsewhere"),
+        ("html", "content-type", "text/html; charset=utf-8"), ("html-200", "content-type", "text/html; charset=utf-8"),
     ],
-)
+)  # fmt: skip
 def test_fault_with_a_header(sandbox: Sandbox, name: str, header: str, value: str | None) -> None:
     """Retry-After, Location and Content-Type are as the name says."""
     sandbox.world.fail_next(name)
@@ -173,14 +170,11 @@ def test_bad_request_meets_no_late_fault(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize(
     ("probabilities", "message"),
     [
-        ({"nonsense": 0.5}, "unknown-fault"),
-        ({"token-401-once": 0.5}, "unknown-fault"),
-        ({"token-late": 0.5}, "unknown-fault"),
-        ({"500": -0.1}, "bad-probability"),
-        ({"500": float("nan")}, "bad-probability"),
-        ({"500": 0.6, "503": 0.6}, "bad-probability"),
+        ({"nonsense": 0.5}, "unknown-fault"), ({"token-401-once": 0.5}, "unknown-fault"),
+        ({"token-late": 0.5}, "unknown-fault"), ({"500": -0.1}, "bad-probability"),
+        ({"500": float("nan")}, "bad-probability"), ({"500": 0.6, "503": 0.6}, "bad-probability"),
     ],
-)
+)  # fmt: skip
 def test_bad_probabilities(probabilities: dict[str, float], message: str) -> None:
     """Unknown names and impossible probabilities are refused."""
     with pytest.raises(SettingsError) as caught:

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.pages import DESKTOP, PAPER, PHONE, examine, write_pages
+from support.pages import DESKTOP, PAPER, PHONE, View, examine, write_pages
 from support.servers import component
 
 AXE = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
@@ -21,55 +21,51 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return write_pages(tmp_path_factory.mktemp("pages"))
 
 
-@pytest.mark.parametrize("size", [DESKTOP, PHONE])
-def test_the_first_screen_has_the_verdict_the_targets_the_digest_and_the_first_change(
-    pages: dict[str, Path], size: tuple[int, int]
-) -> None:
+def test_the_first_screen_has_the_verdict_the_targets_the_digest_and_the_first_change(pages: dict[str, Path]) -> None:
     """Nobody has to scroll for them, on a desktop or a phone, and the page is not wider than either."""
     script = """return [
         page.querySelector("header").getBoundingClientRect().bottom,
         page.querySelector(".changes li").getBoundingClientRect().bottom,
         page.documentElement.scrollWidth]"""
-    header, change, width = examine(pages["plan"], script, size)
-    assert max(header, change) <= size[1]
-    assert width <= size[0]
+    sizes = (DESKTOP, PHONE)
+    found = examine(*(View(pages["plan"], script, size) for size in sizes))
+    for size, (header, change, width) in zip(sizes, found, strict=True):
+        assert max(header, change) <= size[1]
+        assert width <= size[0]
 
 
 def test_a_page_passes_its_own_policy_and_runs_nothing_else(pages: dict[str, Path]) -> None:
     """Its style and script are in force; text from elsewhere is text."""
     script = """return [page.querySelectorAll("button").length > 0, page.title.startsWith("<script>"),
         view.getComputedStyle(page.querySelector(".changes")).listStyleType, page.images.length]"""
-    assert examine(pages["hostile"], script) == [True, True, "none", 0]
+    assert examine(View(pages["hostile"], script)) == [[True, True, "none", 0]]
 
 
-@pytest.mark.parametrize("name", OWN)
 @pytest.mark.parametrize(("media", "size"), [("", PHONE), ("dark", DESKTOP)], ids=["phone", "dark"])
-def test_axe_finds_nothing(pages: dict[str, Path], name: str, media: str, size: tuple[int, int]) -> None:
-    """Everybody can read and use the page, in both colour schemes."""
+def test_axe_finds_nothing(pages: dict[str, Path], media: str, size: tuple[int, int]) -> None:
+    """Everybody can read and use the pages, in both colour schemes."""
     axe = Path(component("html-validate")).parent.parent / "axe-core" / "axe.min.js"
     script = f"""const found = await view.axe.run(page, {json.dumps(AXE)});
         return found.violations.map((violation) => [violation.id, violation.nodes[0].html])"""
-    assert examine(pages[name], script, size, media, axe.read_text(encoding="utf-8")) == []
+    views = [View(pages[name], script, size, media, axe.read_text(encoding="utf-8")) for name in OWN]
+    assert examine(*views) == [[]] * len(OWN)
 
 
-@pytest.mark.parametrize("name", OWN)
-def test_a_table_is_no_wider_than_a_desktop(pages: dict[str, Path], name: str) -> None:
+def test_a_table_is_no_wider_than_a_desktop(pages: dict[str, Path]) -> None:
     """Nobody has to scroll sideways to read an id."""
-    script = (
-        """return [...page.querySelectorAll(".scroll")].filter((box) => box.scrollWidth > box.clientWidth).length"""
-    )
-    assert examine(pages[name], script) == 0
+    script = """const boxes = [...page.querySelectorAll(".scroll")];
+        return boxes.filter((box) => box.scrollWidth > box.clientWidth).length"""
+    assert examine(*(View(pages[name], script) for name in OWN)) == [0] * len(OWN)
 
 
 def test_both_colour_schemes_have_their_own_colours(pages: dict[str, Path]) -> None:
     """Dark mode has a dark page."""
     script = "return view.getComputedStyle(page.documentElement).backgroundColor"
-    assert examine(pages["plan"], script) == "rgb(255, 255, 255)"
-    assert examine(pages["plan"], script, media="dark") == "rgb(13, 17, 23)"
+    found = examine(View(pages["plan"], script), View(pages["plan"], script, media="dark"))
+    assert found == ["rgb(255, 255, 255)", "rgb(13, 17, 23)"]
 
 
-@pytest.mark.parametrize("name", OWN)
-def test_paper_clips_no_command_and_shows_what_is_folded(pages: dict[str, Path], name: str) -> None:
+def test_paper_clips_no_command_and_shows_what_is_folded(pages: dict[str, Path]) -> None:
     """Commands wrap, details are open, buttons are gone, and nothing is beyond the margin."""
     script = """view.dispatchEvent(new Event("beforeprint"));
         return [
@@ -77,9 +73,9 @@ def test_paper_clips_no_command_and_shows_what_is_folded(pages: dict[str, Path],
             [...page.querySelectorAll("details > *")].filter((block) => block.offsetHeight === 0).length,
             [...page.querySelectorAll("button")].filter((button) => button.offsetHeight > 0).length,
             page.documentElement.scrollWidth]"""
-    clipped, folded, buttons, width = examine(pages[name], script, PAPER, "print")
-    assert (clipped, folded, buttons) == (0, 0, 0)
-    assert width <= PAPER[0]
+    for *seen, width in examine(*(View(pages[name], script, PAPER, "print") for name in OWN)):
+        assert seen == [0, 0, 0]
+        assert width <= PAPER[0]
 
 
 def test_a_button_copies_the_whole_command(pages: dict[str, Path]) -> None:
@@ -87,7 +83,7 @@ def test_a_button_copies_the_whole_command(pages: dict[str, Path]) -> None:
     script = """const command = page.querySelector(".cmd");
         command.nextElementSibling.click();
         return [command.textContent, String(view.getSelection())]"""
-    command, selected = examine(pages["plan"], script)
+    ((command, selected),) = examine(View(pages["plan"], script))
     assert command.startswith("reconciler ")
     assert selected == command
 

@@ -52,12 +52,10 @@ def test_no_status_line(sent: bool, outcome: Outcome) -> None:
 @pytest.mark.parametrize(
     "result",
     [
-        Failure(True, "no route to s3cret-0815"),
-        reply(400, b'{"message": "bad s3cret-0815"}', date="s3cret-0815"),
-        reply(301, location="https://s3cret-0815.example/"),
-        reply(503, b"s3cret-0815", date="Tue s3cret-0815"),
+        Failure(True, "no route to s3cret-0815"), reply(400, b'{"message": "bad s3cret-0815"}', date="s3cret-0815"),
+        reply(301, location="https://s3cret-0815.example/"), reply(503, b"s3cret-0815", date="Tue s3cret-0815"),
     ],
-)
+)  # fmt: skip
 def test_no_secret_is_told(result: Reply | Failure) -> None:
     """Whatever a server or a system error says of a secret, a person and the record do not see it."""
     answer = outcome_of(result, ["s3cret-0815"])
@@ -67,19 +65,14 @@ def test_no_secret_is_told(result: Reply | Failure) -> None:
 @pytest.mark.parametrize(
     "page",
     [
-        reply(200, content_type="text/html; charset=utf-8"),
-        reply(201, content_type="application/json, Text/HTML"),
-        reply(200, content_type="application/xhtml+xml"),
-        reply(200, PAGE),
+        reply(200, content_type="text/html; charset=utf-8"), reply(201, content_type="application/json, Text/HTML"),
+        reply(200, content_type="application/xhtml+xml"), reply(200, PAGE),
         reply(200, b"\xef\xbb\xbf\r\n  <HTML lang=en>", content_type="application/json"),
-        reply(200, b"<?xml version='1.0'?>\n<!-- a --><!-- b -->\n" + PAGE),
-        reply(200, PAGE.decode().encode("utf-16")),
-        reply(200, PAGE.decode().encode("utf-32-le")),
-        reply(200, gzip.compress(PAGE, mtime=0)),
-        reply(200, zlib.compress(PAGE)[2:-4]),
-        reply(204, b"<html>"),
+        reply(200, b"<?xml version='1.0'?>\n<!-- a --><!-- b -->\n" + PAGE), reply(200, PAGE.decode().encode("utf-16")),
+        reply(200, PAGE.decode().encode("utf-32-le")), reply(200, gzip.compress(PAGE, mtime=0)),
+        reply(200, zlib.compress(PAGE)[2:-4]), reply(204, b"<html>"),
     ],
-)
+)  # fmt: skip
 def test_an_html_page_is_not_the_api(page: Reply) -> None:
     """A page with a 2xx may be a login or maintenance page, however it is encoded: the outcome is unknown."""
     answer = outcome_of(page, ())
@@ -153,11 +146,9 @@ HOSTILE: dict[str, dict[str, object]] = {
     "16 dotted secrets": {f"token{n}": ".".join([f"{n}abcdefghijklmno"] * 250) for n in range(16)},
     "16 different ones": {f"token{n}": ".".join(f"{n}x{m:08}yz" for m in range(300)) for n in range(16)},
     "many secrets": {f"secret{n}": f"secret-number-{n}" for n in range(1900)},
-    "one secret of many": {"secret": "ab" * 2000},
-    "escapes": {"secret": "%25" * 1300},
-    "deep": {"a": [[[[{"token": "x" * 9}]]]] * 300},
-    "a long name": {"sign" * 200_000: "x"},
-}
+    "one secret of many": {"secret": "ab" * 2000}, "escapes": {"secret": "%25" * 1300},
+    "deep": {"a": [[[[{"token": "x" * 9}]]]] * 300}, "a long name": {"sign" * 200_000: "x"},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("shape", HOSTILE)

@@ -80,19 +80,16 @@ def test_a_plain_word_of_a_secret(text: str, shown: str) -> None:
 ENCODINGS: dict[str, Callable[[str], str]] = {
     "percent": lambda text: quote(text, safe=""),
     "percent, each letter": lambda text: "".join(f"%{byte:02x}" for byte in text.encode()),
-    "percent, twice": lambda text: quote(quote(text, safe=""), safe=""),
-    "form": quote_plus,
+    "percent, twice": lambda text: quote(quote(text, safe=""), safe=""), "form": quote_plus,
     "JSON": lambda text: json.dumps(text)[1:-1],
     "JSON, each letter": lambda text: "".join(f"\\u{ord(letter):04X}" for letter in text),
-    "JSON, twice": lambda text: json.dumps(json.dumps(text)),
-    "hex": lambda text: text.encode().hex(),
-    "HEX": lambda text: text.encode().hex().upper(),
-    "base64": lambda text: b64encode(text.encode()).decode(),
+    "JSON, twice": lambda text: json.dumps(json.dumps(text)), "hex": lambda text: text.encode().hex(),
+    "HEX": lambda text: text.encode().hex().upper(), "base64": lambda text: b64encode(text.encode()).decode(),
     "urlsafe base64": lambda text: urlsafe_b64encode(text.encode()).decode(),
     "base64 behind another text": lambda text: b64encode(b"a:" + text.encode() + b"!").decode(),
     "base64 without padding": lambda text: b64encode(b"x" + text.encode()).decode().rstrip("="),
     "base64 in a URL": lambda text: quote(b64encode(text.encode()).decode().rstrip("="), safe=""),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("secret", [HARD, TOKEN, "ünïcode-sécret-0815"])

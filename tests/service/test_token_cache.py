@@ -64,10 +64,8 @@ def test_is_shared_between_runs(directory: Path, provider: Provider) -> None:
     """A day of runs requests a token once, and it is private to its owner."""
     assert {"token-number-1"} == {TokenCache(directory).get(PURPOSE, SECRET, provider) for _ in range(3)}
     assert (provider.asked, 0o700, 0o600) == (
-        1,
-        directory.stat().st_mode & 0o777,
-        file_of(directory).stat().st_mode & 0o777,
-    )
+        1, directory.stat().st_mode & 0o777, file_of(directory).stat().st_mode & 0o777,
+    )  # fmt: skip
 
 
 def test_file_shows_nothing(directory: Path, provider: Provider) -> None:
@@ -104,16 +102,13 @@ def make_pipe(path: Path) -> None:
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda path: path.write_bytes(b""),
-        lambda path: path.write_bytes(path.read_bytes()[:-5]),
-        lambda path: path.write_bytes(b"\xff" * 100_000),
-        lambda path: path.chmod(0),
-        lambda path: (path.unlink(), path.mkdir()),
-        make_pipe,
+        lambda path: path.write_bytes(b""), lambda path: path.write_bytes(path.read_bytes()[:-5]),
+        lambda path: path.write_bytes(b"\xff" * 100_000), lambda path: path.chmod(0),
+        lambda path: (path.unlink(), path.mkdir()), make_pipe,
         lambda path: (path.unlink(), path.symlink_to(path.parent / "elsewhere")),
     ],
     ids=["empty", "cut", "noise", "unreadable", "directory", "pipe", "link"],
-)
+)  # fmt: skip
 def test_a_damaged_entry_is_a_miss(directory: Path, provider: Provider, damage: Callable[[Path], object]) -> None:
     """Never an error, and it does not block."""
     TokenCache(directory).get(PURPOSE, SECRET, provider)
@@ -142,14 +137,10 @@ def test_any_content_under_the_right_key(directory: Path, content: object) -> No
 @pytest.mark.parametrize(
     ("lifetime", "age", "fresh"),
     [
-        (DAY, 0, True),
-        (DAY, DAY - 301, True),
-        (DAY, DAY - 299, False),
-        (100, 89, True),
-        (100, 91, False),
+        (DAY, 0, True), (DAY, DAY - 301, True), (DAY, DAY - 299, False), (100, 89, True), (100, 91, False),
         (DAY, -5, False),
     ],
-)
+)  # fmt: skip
 def test_lifetime_less_a_margin(directory: Path, lifetime: float, age: float, fresh: bool) -> None:
     """Five minutes, or a tenth of the lifetime; a token from the future is not believed."""
     provider, start = Provider(lifetime), time.time()

@@ -49,11 +49,9 @@ class TestRequest:
         assert ("POST", "/tenant/oauth/token") == (request.method, request.path)
         assert request.headers["content-type"] == "application/json"
         assert request.body == {
-            "grant_type": "client_credentials",
-            "client_id": "client-1",
-            "client_secret": SECRET,
+            "grant_type": "client_credentials", "client_id": "client-1", "client_secret": SECRET,
             "audience": f"https://api.example/{api}",
-        }
+        }  # fmt: skip
 
     def test_targets_that_share_everything_share_the_token(
         self, open_service: Open, lending_service: LendingService

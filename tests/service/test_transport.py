@@ -42,13 +42,9 @@ def post(
 ) -> Reply | Failure:
     """POST a small JSON document."""
     return transport.send(
-        "POST",
-        f"{url}/path",
-        {"content-type": "application/json"},
-        b"{}",
-        timeout=timeout,
+        "POST", f"{url}/path", {"content-type": "application/json"}, b"{}", timeout=timeout,
         may_send=may_send or Asked(),
-    )
+    )  # fmt: skip
 
 
 class TestRequest:
@@ -302,16 +298,12 @@ class TestUnknown:
     @pytest.mark.parametrize(
         "script",
         [
-            reset,
-            lambda connection: None,
-            say(b"HTTP/1.1 20"),
-            say(b"HTTP/1.1 2000 OK\r\n\r\n"),
-            say(b"<html>hello</html>\r\n\r\n"),
-            say(b"HTTP/1.1 200 OK\r\nX: " + b"x" * 200_000),
+            reset, lambda connection: None, say(b"HTTP/1.1 20"), say(b"HTTP/1.1 2000 OK\r\n\r\n"),
+            say(b"<html>hello</html>\r\n\r\n"), say(b"HTTP/1.1 200 OK\r\nX: " + b"x" * 200_000),
             say(b"HTTP/1.1 200 OK\r\nContent-Length: 1"),
         ],
         ids=["reset", "closed", "half a status line", "four digits", "not HTTP", "huge head", "half a head"],
-    )
+    )  # fmt: skip
     def test_no_status_line(self, serve: Serve, transport: Transport, script: Script) -> None:
         """The request was read, and no response came that can be understood."""
         server = serve(script)
@@ -386,13 +378,11 @@ class TestProxy:
         "script",
         [
             say(b"HTTP/1.1 403 no s3cret here\r\nContent-Length: 0\r\n\r\n"),
-            say(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"),
-            reset,
-            say(b"nonsense\r\n\r\n"),
+            say(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"), reset, say(b"nonsense\r\n\r\n"),
             say(b"HTTP/1.1 200 Connection established\r\n\r\n", b"not TLS at all"),
         ],
         ids=["403", "502", "reset", "not HTTP", "no TLS behind it"],
-    )
+    )  # fmt: skip
     def test_no_tunnel(self, serve: Serve, through: Callable[[str], Transport], script: Script) -> None:
         """Whatever goes wrong before the tunnel stands, nothing was sent and nobody was asked."""
         asked, proxy = Asked(), serve(script)

@@ -178,24 +178,17 @@ def renamed() -> Scene:
 
 
 SMALL: dict[str, Scene] = {
-    "two applies": applies(ONE),
-    "two applies on one machine": applies(ONE, machine="laptop"),
+    "two applies": applies(ONE), "two applies on one machine": applies(ONE, machine="laptop"),
     "two names of one service": renamed(),
     "complete": beside(lambda commands: commands.say(Complete()), places=record(complete=False)),
-    "accept-loss": beside(lambda commands: commands.say(AcceptLoss())),
-    "a copy": beside(copy, moves=True),
-    "resolve, created": resolving(created=True),
-    "resolve, not created": resolving(created=False),
-}
+    "accept-loss": beside(lambda commands: commands.say(AcceptLoss())), "a copy": beside(copy, moves=True),
+    "resolve, created": resolving(created=True), "resolve, not created": resolving(created=False),
+}  # fmt: skip
 LARGE: dict[str, Scene] = {
-    "two applies of two": applies(TWO),
-    "two applies of two targets": applies(TWO_TARGETS),
-    "three applies": applies(ONE, 3),
-    "overtaken": overtaken(),
-    "a copy of two": beside(copy, TWO, moves=True),
-    "a loss": beside(Commands.lose_and_complete),
-    "a loss of two": beside(Commands.lose_and_complete, TWO),
-}
+    "two applies of two": applies(TWO), "two applies of two targets": applies(TWO_TARGETS),
+    "three applies": applies(ONE, 3), "overtaken": overtaken(), "a copy of two": beside(copy, TWO, moves=True),
+    "a loss": beside(Commands.lose_and_complete), "a loss of two": beside(Commands.lose_and_complete, TWO),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -80,22 +80,17 @@ def live_through(seeds: range, odds: Odds | None) -> None:
 
 # The number is a seed shortly before the one that finds it first.
 BROKEN: list[tuple[Break, set[Promise], Odds | None, int]] = [
-    (broken.forget_outcomes, {Promise.SAVED}, CALM, 0),
-    (broken.send_first, {Promise.INTENT_FIRST}, None, 0),
+    (broken.forget_outcomes, {Promise.SAVED}, CALM, 0), (broken.send_first, {Promise.INTENT_FIRST}, None, 0),
     (broken.append_without_comparing, {Promise.SOUND}, None, 0),
     (broken.take_unknown_for_rejected, {Promise.TRUTHFUL, Promise.NOT_FORGOTTEN, Promise.ONCE}, CALM, 0),
     (broken.retry_unknown, {Promise.ONCE, Promise.TRUTHFUL}, CALM, 0),
-    (broken.keep_to_the_old_plan, {Promise.ONCE}, CALM, 0),
-    (broken.adopt_any_head, {Promise.ONCE}, LOST, 0),
-    (broken.forget_the_window, {Promise.IN_TIME}, CALM, 0),
-    (broken.object_to_nothing, {Promise.FRESH}, LOSSES, 0),
+    (broken.keep_to_the_old_plan, {Promise.ONCE}, CALM, 0), (broken.adopt_any_head, {Promise.ONCE}, LOST, 0),
+    (broken.forget_the_window, {Promise.IN_TIME}, CALM, 0), (broken.object_to_nothing, {Promise.FRESH}, LOSSES, 0),
     (broken.leave_the_second_place_behind, {Promise.INTENT_FIRST}, LOST, 0),
-    (broken.open_many_intents, {Promise.FEW_OPEN}, CALM, 0),
-    (broken.save_nothing, {Promise.SAVED}, LOST, 0),
+    (broken.open_many_intents, {Promise.FEW_OPEN}, CALM, 0), (broken.save_nothing, {Promise.SAVED}, LOST, 0),
     (broken.save_outcomes_without_intents, {Promise.SAVED}, LOST, 0),
-    (broken.praise_every_run, {Promise.TRUTHFUL}, CALM, 0),
-    (broken.carry_nothing_out, {Promise.AT_REST}, CALM, 0),
-]
+    (broken.praise_every_run, {Promise.TRUTHFUL}, CALM, 0), (broken.carry_nothing_out, {Promise.AT_REST}, CALM, 0),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("break_it", "promises", "odds", "first"), BROKEN, ids=[case[0].__name__ for case in BROKEN])

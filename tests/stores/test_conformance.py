@@ -25,12 +25,12 @@ _APPEND_IN_PROCESSES = """
 import os, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
+from reconciler.stores.location import open_store
+from support.records import add_in_the_end
 children = []
 for number in range(3):
     children.append(os.fork())
     if not children[-1]:
-        from reconciler.stores.location import open_store
-        from support.records import add_in_the_end
         store = open_store(sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]))
         for turn in range(3):
             add_in_the_end(store, f"p{number}-{turn}")

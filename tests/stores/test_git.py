@@ -647,14 +647,11 @@ def test_commit_by_hand(git_world: GitWorld, store: Store) -> None:
 @pytest.mark.parametrize(
     ("stderr", "told"),
     [
-        ("", "no reason"),
-        ("one\ntwo\nthree\nfour\nfatal: five\nadvice\nmore advice\n", "three; four; five"),
-        ("fatal: first\nfatal: last\n", "first; last"),
-        ("error: same\nerror: same\n", "same"),
-        ("fatal: a\x1b[31m\u202eb\n", "a [31m b"),
-        ("error: " + "long " * 500, ("long " * 500)[:600]),
+        ("", "no reason"), ("one\ntwo\nthree\nfour\nfatal: five\nadvice\nmore advice\n", "three; four; five"),
+        ("fatal: first\nfatal: last\n", "first; last"), ("error: same\nerror: same\n", "same"),
+        ("fatal: a\x1b[31m\u202eb\n", "a [31m b"), ("error: " + "long " * 500, ("long " * 500)[:600]),
     ],
-)
+)  # fmt: skip
 def test_reason(stderr: str, told: str) -> None:
     """The last lines before git's advice, each once, as one short printable line."""
     assert told.strip() == reason(stderr).strip()

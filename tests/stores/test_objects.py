@@ -128,10 +128,8 @@ def test_segments(bucket: FaultyBucket, store: ObjectStore) -> None:
     fill(store, "b", "c")
     add(store, "d")
     assert [key for key in bucket.versions if not key.startswith("probe")] == [
-        "000001.jsonl",
-        "000002.jsonl",
-        "000003.jsonl",
-    ]
+        "000001.jsonl", "000002.jsonl", "000003.jsonl",
+    ]  # fmt: skip
     assert [3, 1, 1] == [len(versions) for versions in bucket.versions.values()]
     assert [name[:2] for name in names_of(ObjectStore(bucket))] == ["", "li", "a", "bb", "cc", "d"]
 
@@ -245,13 +243,11 @@ def test_probe_cannot_be_deleted(bucket: FaultyBucket, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("fault", "error", "is_there"),
     [
-        ("conflict after success", HeadMoved, True),
-        ("conflict with nothing", HeadMoved, False),
-        ("lost answer", StoreUnavailable, True),
-        ("lost request", StoreUnavailable, False),
+        ("conflict after success", HeadMoved, True), ("conflict with nothing", HeadMoved, False),
+        ("lost answer", StoreUnavailable, True), ("lost request", StoreUnavailable, False),
         ("success with nothing", StoreUnavailable, False),
     ],
-)
+)  # fmt: skip
 def test_write_that_fails(
     bucket: FaultyBucket, store: ObjectStore, fault: Fault, error: type[RecordError], *, is_there: bool
 ) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
-from reconciler.applying.driver import Inbox, Performer, Ports
+from reconciler.applying.driver import Inbox, Performer
 from reconciler.applying.events import Append, Authorise, Authorised, CallEnded, Limits, Reread, Send, Ticked
 from reconciler.applying.execution import begin
 from reconciler.errors import Message
@@ -14,7 +14,7 @@ from reconciler.model.address import TargetName
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.record.facts import Exists, What
 from reconciler.values import Instant
-from support.desired_values import desired_of, plan_for, target_of
+from support.desired_values import desired_of, plan_for, ports_of, target_of
 from support.memory_record import AT, MemoryNotes, MemoryStore, append, facts_after, journal_of, record_of
 
 if TYPE_CHECKING:
@@ -93,24 +93,11 @@ class Bench:
         self.inbox = Inbox()
         self.ids = 0
         self.replans = 0
-        self.ports = Ports(
-            read=self.journal.read,
-            extend=self.journal.extend,
-            catch_up=self.journal.catch_up,
-            replan=self._replan,
-            callers={},
-            save=lambda facts, reason: Message("saved", f"{len(facts)} facts saved: {reason}"),
-            clock=lambda: self.now,
-            new_id=self._new_id,
-            jitter=lambda: jitter,
-            pause=lambda seconds: None,
-            observe=lambda run: None,
-            reach=lambda point: None,
-            by=by or {"user": "bench"},
-            account=lambda target: "account1",
-            inbox=self.inbox,
-            patience=5.0,
-        )
+        self.ports = ports_of(
+            self.journal, self._replan, lambda facts, reason: Message("saved", f"{len(facts)} facts saved: {reason}"),
+            clock=lambda: self.now, new_id=self._new_id, jitter=lambda: jitter, by=by or {"user": "bench"},
+            inbox=self.inbox, patience=5.0,
+        )  # fmt: skip
         self.performer = Performer(self.ports)
         self.first = self.journal.read()
         self.run = begin(self._replan(self.first), self.first, self.ports, limits or Limits())

@@ -13,7 +13,7 @@ from reconciler.applying.driver import Inbox, Ports
 from reconciler.errors import Message, TokenError
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.values import Instant
-from support.desired_values import plan_for
+from support.desired_values import plan_for, ports_of
 from support.memory_record import MemoryNotes, MemoryStore, journal_of, record_of
 
 if TYPE_CHECKING:
@@ -88,24 +88,11 @@ class Apply:
         self.reached: list[str] = []
         self.inbox = Inbox()
         self.reading = self.journal.read()
-        self.ports = Ports(
-            read=self.journal.read,
-            extend=self.journal.extend,
-            catch_up=self.journal.catch_up,
-            replan=self.replan,
-            callers=dict.fromkeys(desired.targets, self.caller),
-            save=self._save,
-            clock=now,
-            new_id=lambda: os.urandom(16).hex(),
-            jitter=lambda: 0.5,
-            pause=lambda seconds: time.sleep(0.01),
-            observe=lambda run: None,
-            reach=self.reached.append,
-            by={"user": "test"},
-            account=lambda target: "account1",
-            inbox=self.inbox,
-            patience=0.1,
-        )
+        self.ports = ports_of(
+            self.journal, self.replan, self._save, callers=dict.fromkeys(desired.targets, self.caller), clock=now,
+            new_id=lambda: os.urandom(16).hex(), pause=lambda seconds: time.sleep(0.01), reach=self.reached.append,
+            inbox=self.inbox, patience=0.1,
+        )  # fmt: skip
 
     @property
     def plan(self) -> Plan:

@@ -54,6 +54,18 @@ class Ran(NamedTuple):
         return json.loads(self.out)
 
 
+def run_here(*words: str) -> int:
+    """Run `reconciler` with these words in this process, and return its exit code."""
+    environment = dict(os.environ)  # a command hides secrets from its children
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        return run(words)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        os.environ.update(environment)
+
+
 class CommandLine:
     """Runs commands in `directory`."""
 
@@ -74,14 +86,7 @@ class CommandLine:
 
     def __call__(self, *words: str) -> Ran:
         """Run `reconciler` with these words."""
-        environment = dict(os.environ)  # a command hides secrets from its children
-        before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-        try:
-            code = run(words)
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-            os.environ.update(environment)
+        code = run_here(*words)
         out, err = self._capsys.readouterr()
         for pasted in re.findall(r"(?m)^ +(reconciler\S* .*)$", err):
             require_usable(*shlex.split(pasted))

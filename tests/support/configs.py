@@ -88,18 +88,12 @@ def assert_mistakes(directory: Path, marked: str, *names: str, beside: str = TAR
 
 SECRET = "hunter2-hunter2"
 PLACES_WITH_CREDENTIALS = [
-    f"postgresql://app:{SECRET}@host/db",
-    f"postgresql://app:a/b{SECRET}@host/db?sslmode=require",
-    f"postgresql://app@host/db?password={SECRET}",
-    f"postgresql://app@host/db?passwor%64={SECRET}",
+    f"postgresql://app:{SECRET}@host/db", f"postgresql://app:a/b{SECRET}@host/db?sslmode=require",
+    f"postgresql://app@host/db?password={SECRET}", f"postgresql://app@host/db?passwor%64={SECRET}",
     f"postgresql://app@host/db?oauth_client_secret={SECRET}",
-    f"postgresql://app@host/db?sslmode=require&sslpassword={SECRET}",
-    f"git+https://ci:{SECRET}@host/p.git#b",
-    f"git+https://{SECRET}@host/p.git#b",
-    f"git+ssh://git:{SECRET}@host/p.git#b",
-    f"GIT+HTTPS://ci:{SECRET}@host/p.git#b",
-    f"s3://key:{SECRET}@bucket/prefix",
-    f"mysql://app:{SECRET}@host/db",
+    f"postgresql://app@host/db?sslmode=require&sslpassword={SECRET}", f"git+https://ci:{SECRET}@host/p.git#b",
+    f"git+https://{SECRET}@host/p.git#b", f"git+ssh://git:{SECRET}@host/p.git#b",
+    f"GIT+HTTPS://ci:{SECRET}@host/p.git#b", f"s3://key:{SECRET}@bucket/prefix", f"mysql://app:{SECRET}@host/db",
     f"git+app:{SECRET}@host:p.git#b",
-]
+]  # fmt: skip
 """Places of a record that hold a secret, each in a form of its own."""

@@ -1,19 +1,22 @@
-"""A desired state in a line, and plans for it: the value that tests of an apply stand on."""
+"""A desired state in a line, plans for it and the ports of a run: the values that tests of an apply stand on."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from reconciler.applying.driver import Inbox, Ports
 from reconciler.errors import Place
 from reconciler.model.address import Address, Selection, TargetName
 from reconciler.model.desired import Desired, Overlap, Replace, Subscription, Target, Unknown
 from reconciler.planning.planner import plan
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from reconciler.errors import Message
     from reconciler.model.plan import Plan
-    from reconciler.record.journal import Reading
+    from reconciler.record.facts import AnyFact
+    from reconciler.record.journal import Journal, Reading
 
 NOWHERE = Place("config/all.yaml", 1, 1)
 
@@ -23,15 +26,9 @@ def target_of(
 ) -> Target:
     """Return a declared target."""
     return Target(
-        TargetName(name),
-        "https://login.example",
-        base_url,
-        base_url,
-        Overlap.ALLOW,
-        Replace(replace),
-        Unknown(unknown),
-        NOWHERE,
-    )
+        TargetName(name), "https://login.example", base_url, base_url, Overlap.ALLOW, Replace(replace),
+        Unknown(unknown), NOWHERE,
+    )  # fmt: skip
 
 
 def desired_of(targets: list[Target], wanted: Mapping[str, tuple[tuple[str, ...], str]]) -> Desired:
@@ -48,11 +45,18 @@ def plan_for(
 ) -> Plan:
     """Return the plan on a record as it was read."""
     return plan(
-        desired,
-        reading.record,
-        reading.standing,
-        Selection.of(patterns),
-        now=now,
-        accounts=accounts or {},
+        desired, reading.record, reading.standing, Selection.of(patterns), now=now, accounts=accounts or {},
         allow_empty=True,
-    )
+    )  # fmt: skip
+
+
+def ports_of(
+    journal: Journal, replan: Callable[[Reading], Plan], save: Callable[[list[AnyFact], str], Message], **others: Any
+) -> Ports:
+    """Return the ports of a run on a record; `others` are a clock, ids, and whatever else is not as here."""
+    here: dict[str, Any] = {
+        "read": journal.read, "extend": journal.extend, "catch_up": journal.catch_up, "replan": replan, "save": save,
+        "callers": {}, "jitter": lambda: 0.5, "pause": lambda _: None, "observe": lambda _: None,
+        "reach": lambda _: None, "by": {"user": "test"}, "account": lambda _: "account", "patience": 0.0,
+    }  # fmt: skip
+    return Ports(**{"inbox": Inbox(), **here, **others})

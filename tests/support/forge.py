@@ -9,9 +9,14 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import chdir, redirect_stdout
 from dataclasses import dataclass, field
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import patch
+
+from support.command_line import run_here
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -101,12 +106,13 @@ class Forge:
         return commit
 
     def reconciler(self, *words: str) -> str:
-        """Run the program in the clone, as its owner does, and return what it prints."""
-        given = {**os.environ, **_QUIET, **_PERSON, "HOME": str(self.path / "home")}
-        command = [sys.executable, "-m", "reconciler", *words]
-        done = subprocess.run(command, cwd=self.work, env=given, check=False, capture_output=True)
-        assert 0 == done.returncode, done.stderr.decode()
-        return done.stdout.decode()
+        """Run the program on the clone, as its owner does, and return what it prints."""
+        given = {**_QUIET, **_PERSON, "HOME": str(self.path / "home")}
+        out = BytesIO()
+        printed = TextIOWrapper(out, "utf-8", write_through=True)
+        with chdir(self.work), patch.dict(os.environ, given), redirect_stdout(printed):
+            assert 0 == run_here(*words)
+        return out.getvalue().decode()
 
     def review(self, number: int, *, of: str = REPOSITORY) -> Job:
         """Commit everything on a branch, run the workflow for its pull request, and keep the run's artifact."""

@@ -15,12 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 OFFER = {
-    "OfferId": "0b9d5d5c-8a57-4c0e-9a51-3f8f0f0d6a11",
-    "YouWillGet": "1000.50",
-    "YouWillRepay": "1E+3",
-    "CurrencyISOCode": "EUR",
-    "Sweep": "0.120",
-}
+    "OfferId": "0b9d5d5c-8a57-4c0e-9a51-3f8f0f0d6a11", "YouWillGet": "1000.50", "YouWillRepay": "1E+3",
+    "CurrencyISOCode": "EUR", "Sweep": "0.120",
+}  # fmt: skip
 OFFERS = {"LeadId": "6f1f7a64-2d0c-4f0f-8a44-5d7d3f1b8c22", "Offers": [OFFER]}
 
 

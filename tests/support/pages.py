@@ -1,4 +1,4 @@
-"""Pages with everything that a plan can say, and a browser that examines one in a frame of a given size."""
+"""Pages with everything that a plan can say, and a browser that examines them in frames of given sizes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import re
 import subprocess
 from html import unescape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -33,17 +33,47 @@ _FLAGS = (
     "--virtual-time-budget=30000", "--window-size=1400,1200",
 )  # fmt: skip
 _HARNESS = """<!DOCTYPE html><title>harness</title><body style="margin:0">
-<iframe id="frame" src="{page}" style="border:0;width:{width}px;height:{height}px"></iframe>
+{frames}
 <script>
+const scripts = [{scripts}];
 onload = async () => {{
-  const view = frame.contentWindow, page = frame.contentDocument, result = document.createElement("pre");
-  try {{ result.textContent = JSON.stringify(await (async () => {{ {script} }})()); }}
-  catch (error) {{ result.textContent = JSON.stringify(String(error)); }}
+  const found = [], result = document.createElement("pre");
+  for (const [number, frame] of [...document.querySelectorAll("iframe")].entries())
+    try {{ found.push(await scripts[number](frame.contentWindow, frame.contentDocument)); }}
+    catch (error) {{ found.push(String(error)); }}
+  result.textContent = JSON.stringify(found);
   result.id = "result";
   document.body.append(result);
 }};
 </script>
 """
+_FRAME = '<iframe src="{0}" style="border:0;width:{1[0]}px;height:{1[1]}px"></iframe>'
+
+
+class View(NamedTuple):
+    """A page in a frame of a size, and a script that examines it (`page`, in the window `view`).
+
+    With `media`, the page is that of dark mode or of paper; `library` is a script to run in the page before. A page
+    that is changed for either has no policy.
+    """
+
+    page: Path
+    script: str
+    size: tuple[int, int] = DESKTOP
+    media: str = ""
+    library: str = ""
+
+    def name(self) -> str:
+        """Return the name of the file beside the page, written if the page is changed."""
+        if not (self.media or self.library):
+            return self.page.name
+        source = re.sub("<meta http-equiv=[^>]*>", "", self.page.read_text(encoding="utf-8"))
+        if self.media == "dark":
+            source = source.replace("@media screen and (prefers-color-scheme: dark)", "@media all")
+        source = source.replace("@media print", "@media all") if self.media == "print" else source
+        changed = self.page.with_name(f"{self.page.stem}-{self.media or 'library'}.html")
+        changed.write_text(source.replace("</body>", f"<script>{self.library}</script></body>"), encoding="utf-8")
+        return changed.name
 
 
 def busy_scene() -> Scene:
@@ -75,11 +105,9 @@ def documents() -> dict[str, Document]:
         summary=(Facts(((HOSTILE, HOSTILE),)),),
     )  # fmt: skip
     return {
-        "plan": replace(busy, facts=(*busy.facts, *RUN)),
-        "status": status_document(scene.status()),
-        "calm": plan_document(calm.plan()),
-        "hostile": foreign,
-    }
+        "plan": replace(busy, facts=(*busy.facts, *RUN)), "status": status_document(scene.status()),
+        "calm": plan_document(calm.plan()), "hostile": foreign,
+    }  # fmt: skip
 
 
 def write_pages(folder: Path) -> dict[str, Path]:
@@ -89,31 +117,19 @@ def write_pages(folder: Path) -> dict[str, Path]:
     return {path.stem: path for path in folder.glob("*.html")}
 
 
-def examine(page: Path, script: str, size: tuple[int, int] = DESKTOP, media: str = "", library: str = "") -> Any:
-    """Return what a script returns of a page (`page`, in a frame with the window `view`) in a browser.
-
-    With `media`, the page is that of dark mode or of paper; `library` is a script to run in the page before. A page
-    that is changed for either has no policy.
-    """
-    if media or library:
-        source = re.sub("<meta http-equiv=[^>]*>", "", page.read_text(encoding="utf-8"))
-        source = (
-            source.replace("@media screen and (prefers-color-scheme: dark)", "@media all")
-            if media == "dark"
-            else source
-        )
-        source = source.replace("@media print", "@media all") if media == "print" else source
-        page = page.with_name(f"{page.stem}-{media or 'library'}.html")
-        page.write_text(source.replace("</body>", f"<script>{library}</script></body>"), encoding="utf-8")
-    harness = page.with_suffix(".harness")
-    harness = harness.with_name(f"{harness.stem}-harness.html")
-    width, height = size
-    harness.write_text(_HARNESS.format(page=page.name, width=width, height=height, script=script), encoding="utf-8")
+def examine(*views: View) -> list[Any]:
+    """Return what each script returns of its page, all in one browser."""
+    folder = views[0].page.parent
+    harness = folder / "harness.html"
+    frames = "".join(_FRAME.format(view.name(), view.size) for view in views)
+    scripts = ",".join(f"async (view, page) => {{ {view.script} }}" for view in views)
+    harness.write_text(_HARNESS.format(frames=frames, scripts=scripts), encoding="utf-8")
     done = subprocess.run(
-        [component("chromium"), *_FLAGS, f"--user-data-dir={page.parent / 'profile'}", "--dump-dom", harness.as_uri()],
+        [component("chromium"), *_FLAGS, f"--user-data-dir={folder / 'profile'}", "--dump-dom", harness.as_uri()],
         capture_output=True, text=True, timeout=100, check=True,
     )  # fmt: skip
     harness.unlink()
     shown = re.search('<pre id="result">(.*?)</pre>', done.stdout, re.DOTALL)
     assert shown, done.stdout[-2000:]
-    return json.loads(unescape(shown[1]))
+    found: list[Any] = json.loads(unescape(shown[1]))
+    return found

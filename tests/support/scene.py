@@ -15,24 +15,7 @@ from reconciler.model.plan import SENDS, Action
 from reconciler.model.url import filled, has_attempt
 from reconciler.planning.planner import plan
 from reconciler.planning.status import status
-from reconciler.record.facts import (
-    Absent,
-    Answered,
-    AnyFact,
-    Begun,
-    Completed,
-    Exists,
-    Intended,
-    LossOpened,
-    Rebound,
-    Received,
-    RemovalCancelled,
-    RemovalConfirmed,
-    RemovalRequested,
-    Renamed,
-    SecretSet,
-    What,
-)
+from reconciler.record import facts as kinds
 from reconciler.record.fold import fold
 from reconciler.record.gates import Obstacle, Standing
 from reconciler.values import stamp
@@ -88,7 +71,7 @@ class Scene:
 
     targets: dict[TargetName, Target] = field(default_factory=lambda: {EUROPE: target()})
     wanted: dict[Address, Subscription] = field(default_factory=dict)
-    facts: list[AnyFact] = field(default_factory=lambda: [Begun(at=stamp(START), by=BY, record="c0ffee")])
+    facts: list[kinds.AnyFact] = field(default_factory=lambda: [kinds.Begun(at=stamp(START), by=BY, record="c0ffee")])
     recipients: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     obstacles: tuple[Obstacle, ...] = ()
@@ -120,7 +103,7 @@ class Scene:
 
     # What happened
 
-    def tell(self, *facts: AnyFact) -> None:
+    def tell(self, *facts: kinds.AnyFact) -> None:
         """Append facts; a second passes with each."""
         self.facts += facts
         self.now += len(facts)
@@ -129,18 +112,20 @@ class Scene:
         """Begin a create that may be in flight; return its attempt."""
         attempt, address = f"{len(self.facts):032x}", address_of(name)
         base_url = self.targets[address.target].base_url if address.target in self.targets else SERVICE
-        what = What(
+        what = kinds.What(
             str(address), tuple(sorted(codes.split())), filled(url, attempt), base_url,
             template=url if has_attempt(url) else "", account=account, send_by=self.now + FLIGHT / 2,
             settled_by=self.now + FLIGHT, supersedes=supersedes,
         )  # fmt: skip
-        self.tell(Intended(at=self.at, by=BY, attempt=attempt, what=what))
+        self.tell(kinds.Intended(at=self.at, by=BY, attempt=attempt, what=what))
         return attempt
 
     def hear(self, attempt: str, outcome: Outcome, response: str | None = None) -> None:
         """Record the outcome of a create."""
         self.tell(
-            Answered(at=self.at, by=BY, attempt=attempt, what=self.what(attempt), outcome=outcome, response=response)
+            kinds.Answered(
+                at=self.at, by=BY, attempt=attempt, what=self.what(attempt), outcome=outcome, response=response
+            )
         )
 
     def hold(self, name: str, codes: str, url: str, response: str | None = None) -> str:
@@ -159,61 +144,63 @@ class Scene:
     def bring(self, name: str, codes: str, url: str) -> str:
         """Import a subscription; return its attempt."""
         attempt, address = f"{len(self.facts):032x}", address_of(name)
-        what = What(str(address), tuple(sorted(codes.split())), url, self.targets[address.target].base_url)
-        self.tell(Exists(at=self.at, by=BY, attempt=attempt, what=what))
+        what = kinds.What(str(address), tuple(sorted(codes.split())), url, self.targets[address.target].base_url)
+        self.tell(kinds.Exists(at=self.at, by=BY, attempt=attempt, what=what))
         return attempt
 
     def resolve(self, attempt: str, *, created: bool) -> None:
         """Say what became of a create."""
         if created:
-            self.tell(Exists(at=self.at, by=BY, attempt=attempt, what=self.what(attempt)))
+            self.tell(kinds.Exists(at=self.at, by=BY, attempt=attempt, what=self.what(attempt)))
         else:
-            self.tell(Absent(at=self.at, by=BY, attempt=attempt))
+            self.tell(kinds.Absent(at=self.at, by=BY, attempt=attempt))
 
     def request(self, attempt: str, codes: str = "", *, by_plan: bool = False) -> None:
         """Request the removal of an attempt, or of codes of it."""
         named = tuple(codes.split()) or self.attempt(attempt).codes
-        self.tell(RemovalRequested(at=self.at, by=BY, attempt=attempt, codes=named, by_plan=by_plan))
+        self.tell(kinds.RemovalRequested(at=self.at, by=BY, attempt=attempt, codes=named, by_plan=by_plan))
 
     def cancel(self, attempt: str) -> None:
         """Take back every request for the removal of an attempt."""
         requests = self.attempt(attempt).requests
-        self.tell(RemovalCancelled(at=self.at, by=BY, attempt=attempt, requests=requests))
+        self.tell(kinds.RemovalCancelled(at=self.at, by=BY, attempt=attempt, requests=requests))
 
     def confirm(self, attempt: str, codes: str = "") -> None:
         """Say that the operator has removed an attempt, or codes of it."""
         named = tuple(codes.split()) or self.attempt(attempt).codes
-        self.tell(RemovalConfirmed(at=self.at, by=BY, attempt=attempt, codes=named))
+        self.tell(kinds.RemovalConfirmed(at=self.at, by=BY, attempt=attempt, codes=named))
 
     def move(self, source: str, to: str) -> None:
         """Rename what is recorded at an address."""
         attempts = tuple(attempt.id for attempt in self.record.at_address(address_of(source)))
         replaces = tuple(fact for attempt in attempts for fact in self.attempt(attempt).renames)
-        self.tell(Renamed(at=self.at, by=BY, attempts=attempts, to=str(address_of(to)), replaces=replaces))
+        self.tell(kinds.Renamed(at=self.at, by=BY, attempts=attempts, to=str(address_of(to)), replaces=replaces))
 
     def rebind(self, name: TargetName, base_url: str = "", account: str = "") -> None:
         """Say that the service and account of a target and these are one."""
         url = base_url or self.targets[name].base_url
-        self.tell(Rebound(at=self.at, by=BY, target=str(name), base_url=url, account=account))
+        self.tell(kinds.Rebound(at=self.at, by=BY, target=str(name), base_url=url, account=account))
 
     def receive(self, url: str, *codes: str, at: str = "", base_url: str = SERVICE) -> None:
         """Receive notifications of codes at a URL."""
         at = at or self.at
-        self.tell(*(Received(at=self.at, base_url=base_url, url=url, code=code, first=at, last=at) for code in codes))
+        self.tell(
+            *(kinds.Received(at=self.at, base_url=base_url, url=url, code=code, first=at, last=at) for code in codes)
+        )
 
     def open_loss(self, loss: str = "1055") -> None:
         """Lose the tail of the record."""
-        self.tell(LossOpened(at=self.at, by=BY, loss=loss, cause="accepted"))
+        self.tell(kinds.LossOpened(at=self.at, by=BY, loss=loss, cause="accepted"))
         self.obstacles = (Obstacle.LOSS_OPEN,)
 
     def complete(self, *losses: str) -> None:
         """Say that what exists is recorded."""
-        self.tell(Completed(at=self.at, by=BY, losses=losses))
+        self.tell(kinds.Completed(at=self.at, by=BY, losses=losses))
         self.obstacles = ()
 
     def keep_secret(self, attempt: str) -> None:
         """Record the secret of a subscription."""
-        self.tell(SecretSet(at=self.at, by=BY, attempt=attempt, secret="sealed"))
+        self.tell(kinds.SecretSet(at=self.at, by=BY, attempt=attempt, secret="sealed"))
 
     # What it comes to
 
@@ -226,11 +213,9 @@ class Scene:
     def desired(self) -> Desired:
         """What `config/` says."""
         return Desired(
-            dict(sorted(self.targets.items())),
-            dict(sorted(self.wanted.items())),
-            recipients=self.recipients,
+            dict(sorted(self.targets.items())), dict(sorted(self.wanted.items())), recipients=self.recipients,
             parity_ignore=tuple(ParityException(name, f"since {name}", PLACE) for name in self.ignore),
-        )
+        )  # fmt: skip
 
     @property
     def record(self) -> Record:
@@ -239,9 +224,13 @@ class Scene:
             self._folded = len(self.facts), fold(linked(None, 0, self.facts)[1])
         return self._folded[1]
 
-    def what(self, attempt: str) -> What:
+    def what(self, attempt: str) -> kinds.What:
         """Return what an attempt stands for."""
-        return next(fact.what for fact in self.facts if isinstance(fact, Intended | Exists) and fact.attempt == attempt)
+        return next(
+            fact.what
+            for fact in self.facts
+            if isinstance(fact, kinds.Intended | kinds.Exists) and fact.attempt == attempt
+        )
 
     def attempt(self, attempt: str) -> Attempt:
         """Return what is known of an attempt."""
@@ -262,14 +251,9 @@ class Scene:
         """Plan at a time: by default when every call is settled."""
         missing = ("d" * 64,) if Obstacle.HEADS_MISSING in self.obstacles else ()
         return plan(
-            self.desired,
-            self.record,
-            Standing("state.jsonl", self.obstacles, missing),
-            Selection.of(patterns),
-            now=self.now + FLIGHT if now is None else now,
-            accounts=accounts or {},
-            allow_empty=allow_empty,
-        )
+            self.desired, self.record, Standing("state.jsonl", self.obstacles, missing), Selection.of(patterns),
+            now=self.now + FLIGHT if now is None else now, accounts=accounts or {}, allow_empty=allow_empty,
+        )  # fmt: skip
 
     def changes(self, *patterns: str) -> list[Change]:
         """Return what is to be done."""

@@ -126,14 +126,10 @@ def shared_server(
             owner = str(os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid())
             with (folder / "log").open("w") as log:
                 subprocess.run(
-                    [sys.executable, "-c", _KEEP, owner, user, *command(port, own)],
-                    cwd=own,
-                    env={**os.environ, **(environment or {})},
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
+                    [sys.executable, "-c", _KEEP, owner, user, *command(port, own)], cwd=own,
+                    env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                     check=True,
-                )
+                )  # fmt: skip
             _wait(lambda: furnish(port), folder / "log")
             noted.write_text(str(port))
         return int(noted.read_text())
@@ -185,12 +181,9 @@ def ministack(factory: pytest.TempPathFactory) -> int:
         _put(f"http://127.0.0.1:{port}/{BUCKET}", {})
 
     return shared_server(
-        factory,
-        "ministack",
-        lambda port, _: [program, "ministack.app:app", "-b", f"127.0.0.1:{port}"],
-        make_bucket,
+        factory, "ministack", lambda port, _: [program, "ministack.app:app", "-b", f"127.0.0.1:{port}"], make_bucket,
         quiet,
-    )
+    )  # fmt: skip
 
 
 def azurite(factory: pytest.TempPathFactory) -> int:
@@ -208,32 +201,25 @@ def azurite(factory: pytest.TempPathFactory) -> int:
         _put(f"http://127.0.0.1:{port}/{AZURITE_ACCOUNT}/{BUCKET}?restype=container", headers)
 
     return shared_server(
-        factory,
-        "azurite",
-        lambda port, _: [program, "--blobHost", "127.0.0.1", "--blobPort", str(port), *options],
+        factory, "azurite", lambda port, _: [program, "--blobHost", "127.0.0.1", "--blobPort", str(port), *options],
         make_container,
-    )
+    )  # fmt: skip
 
 
 def s3_environment(port: int) -> dict[str, str]:
     """Return the variables for an S3 at a port of this machine."""
     return {
-        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
-        "AWS_ALLOW_HTTP": "true",
-        "AWS_REGION": "us-east-1",
-        "AWS_ACCESS_KEY_ID": "AKIAOFTHETESTS",
-        "AWS_SECRET_ACCESS_KEY": S3_SECRET,
-    }
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", "AWS_ALLOW_HTTP": "true", "AWS_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": "AKIAOFTHETESTS", "AWS_SECRET_ACCESS_KEY": S3_SECRET,
+    }  # fmt: skip
 
 
 def azure_environment(port: int) -> dict[str, str]:
     """Return the variables for an Azurite at a port of this machine."""
     return {
-        "AZURE_STORAGE_ENDPOINT": f"http://127.0.0.1:{port}/{AZURITE_ACCOUNT}",
-        "AZURE_ALLOW_HTTP": "true",
-        "AZURE_STORAGE_ACCOUNT_NAME": AZURITE_ACCOUNT,
-        "AZURE_STORAGE_ACCOUNT_KEY": AZURITE_KEY,
-    }
+        "AZURE_STORAGE_ENDPOINT": f"http://127.0.0.1:{port}/{AZURITE_ACCOUNT}", "AZURE_ALLOW_HTTP": "true",
+        "AZURE_STORAGE_ACCOUNT_NAME": AZURITE_ACCOUNT, "AZURE_STORAGE_ACCOUNT_KEY": AZURITE_KEY,
+    }  # fmt: skip
 
 
 def _connect(port: int) -> None:

@@ -55,14 +55,9 @@ class Runner:
         }  # fmt: skip
         command = ["bash", str(self.action / "install.sh")]
         return subprocess.run(
-            command,
-            cwd=self.checkout,
-            env=environment,
-            check=False,
-            text=True,
-            stdout=subprocess.PIPE,
+            command, cwd=self.checkout, env=environment, check=False, text=True, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-        )
+        )  # fmt: skip
 
     @property
     def python(self) -> str:

@@ -91,27 +91,19 @@ def test_store_credentials(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 def run_of(**changes: object) -> dict[str, object]:
     """Return a run of the default branch, with changes."""
     own = {
-        "head_repository": {"full_name": "partner/hooks"},
-        "head_branch": "main",
-        "event": "push",
-        "head_sha": "ours",
-    }
+        "head_repository": {"full_name": "partner/hooks"}, "head_branch": "main", "event": "push", "head_sha": "ours",
+    }  # fmt: skip
     return {**own, **changes}
 
 
 @pytest.mark.parametrize(
     ("changes", "is_taken"),
     [
-        ({}, True),
-        ({"event": "workflow_dispatch"}, True),
-        ({"event": "pull_request"}, False),
-        ({"head_branch": "change"}, False),
-        ({"head_repository": {"full_name": "fork/hooks"}}, False),
-        ({"head_repository": None}, False),
-        ({"head_sha": "of a tag"}, False),
-        ({"head_sha": "merged"}, False),
+        ({}, True), ({"event": "workflow_dispatch"}, True), ({"event": "pull_request"}, False),
+        ({"head_branch": "change"}, False), ({"head_repository": {"full_name": "fork/hooks"}}, False),
+        ({"head_repository": None}, False), ({"head_sha": "of a tag"}, False), ({"head_sha": "merged"}, False),
     ],
-)
+)  # fmt: skip
 def test_artifact_of_a_run(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, changes: dict[str, object], is_taken: bool
 ) -> None:

@@ -56,7 +56,7 @@ def comments(forge: Forge) -> list[Any]:
 def test_from_a_pull_request_to_production(forge: Forge, sandbox: Sandbox) -> None:
     """A pull request gets one comment with the plan; its merge applies every region, staging before production.
 
-    A second run sends nothing, and a second pull request changes the comment of the first.
+    A second pull request changes the comment of the first.
     """
     forge.write(FILE, OFFERS)
     job = forge.review(1)
@@ -69,8 +69,6 @@ def test_from_a_pull_request_to_production(forge: Forge, sandbox: Sandbox) -> No
     assert 0 == job.code, job.log
     targets = [row.target.partition("/")[2] for row in sandbox.world.subscriptions()]
     assert ["staging"] * 3 + ["production"] * 3 == targets
-    job = forge.run("push")
-    assert (0, 6) == (job.code, len(sandbox.world.subscriptions())), job.log
     forge.write(FILE, OFFERS + MORE)
     assert forge.review(2).code == 0
     (comment,) = comments(forge)
@@ -88,14 +86,20 @@ def test_pull_request_from_a_fork(forge: Forge) -> None:
     assert not (forge.path / "artifacts").exists()
 
 
-def test_mistake_in_a_pull_request(forge: Forge) -> None:
-    """A mistake fails the run with an annotation on its line, and the comment says that there is no plan."""
+def test_mistakes_in_a_pull_request(forge: Forge) -> None:
+    """Mistakes fail the run with an annotation on the line, and the comment says that there is no plan.
+
+    Names with commands of the runner, ANSI, bidi and HTML take no effect in the log, the summary or the comment.
+    """
     forge.write(FILE, OFFERS.replace("ONB10011", "ONB1"))
+    forge.write(f"config/{TAKEN}.yaml", "subscriptions: [")
     job = forge.review(1)
     assert job.code != 0
     assert "config/subscriptions.yaml" in job.log
+    assert not re.search(r"[❗⚠]\S*\s+::warning::taken|uid=|\u202e|\x1b\[31m", job.log.replace("\x1b[0m", ""))
     (comment,) = comments(forge)
     assert "There is no plan" in comment["body"]
+    assert "<b>" not in job.summary + comment["body"]
 
 
 def test_environment_without_a_stage(forge: Forge) -> None:
@@ -189,7 +193,10 @@ def test_killed_apply(forge: Forge, sandbox: Sandbox) -> None:
 
 
 def test_repair(forge: Forge, sandbox: Sandbox) -> None:
-    """A create that was refused stops the stages; once a person has recorded what exists, they go on."""
+    """A create that was refused stops the stages; once a person has recorded what exists, they go on.
+
+    A run of a stage that has nothing left to send sends nothing.
+    """
     forge.write(FILE, OFFERS)
     assert forge.review(1).code == 0
     forge.merge(1)
@@ -248,31 +255,25 @@ def test_repair_of_the_whole_record(forge: Forge) -> None:
     assert "reconciler-state" in forge.git("branch", "--list", at=forge.origin)
 
 
-@pytest.mark.parametrize("command", ["state import $(id); id", "state show\n::error::x\n::set-env name=X::y"])
-def test_command_that_is_none(forge: Forge, command: str) -> None:
+def test_command_that_is_none(forge: Forge) -> None:
     """No shell, and no command of the runner, is in what was typed."""
     approved(forge)
-    job = dispatched(forge, command)
-    assert "uid=" not in job.log
-    assert not re.search(r"^\[[^]]*\]\s+(::set-env|::error::x)", job.log, re.MULTILINE)
+    for command in ("state import $(id); id", "state show\n::error::x\n::set-env name=X::y"):
+        job = dispatched(forge, command)
+        assert "uid=" not in job.log
+        assert not re.search(r"^\[[^]]*\]\s+(::set-env|::error::x)", job.log, re.MULTILINE)
 
 
-def test_names_of_files_and_branches(forge: Forge) -> None:
-    """Names with commands of the runner, ANSI, bidi and HTML take no effect in the log, the summary or the comment."""
-    forge.write(FILE, OFFERS)
-    forge.write(f"config/{TAKEN}.yaml", "subscriptions: [")
-    job = forge.review(1)
-    assert job.code != 0
-    assert not re.search(r"[❗⚠]\S*\s+::warning::taken|uid=|\u202e|\x1b\[31m", job.log.replace("\x1b[0m", ""))
-    (comment,) = comments(forge)
-    assert "<b>" not in job.summary + comment["body"]
-
-
-def test_default_branch_has_moved_on(forge: Forge, sandbox: Sandbox) -> None:
-    """A run whose config/ is not the tip's stops before it plans."""
+def test_stops_before_it_plans(forge: Forge, sandbox: Sandbox) -> None:
+    """An environment that does not say where secrets go sends none; nor does a run whose config/ is not the tip's."""
     forge.write(FILE, OFFERS)
     assert forge.review(1).code == 0
     commit = forge.merge(1)
+    url = forge.variables.pop("RECONCILER_USA_STAGING_BASE_URL")
+    job = forge.run("push")
+    assert job.code != 0
+    assert "RECONCILER_USA_STAGING_BASE_URL" in job.log
+    forge.variables["RECONCILER_USA_STAGING_BASE_URL"] = url
     forge.write(FILE, OFFERS + MORE)
     forge.push("Newer")
     forge.git("checkout", "-q", commit)
@@ -282,28 +283,24 @@ def test_default_branch_has_moved_on(forge: Forge, sandbox: Sandbox) -> None:
     assert [] == sandbox.world.subscriptions()
 
 
-def test_address_that_is_not_pinned(forge: Forge, sandbox: Sandbox) -> None:
-    """An environment that does not say where secrets go sends none."""
-    forge.write(FILE, OFFERS)
-    assert forge.review(1).code == 0
-    forge.merge(1)
-    del forge.variables["RECONCILER_USA_STAGING_BASE_URL"]
-    job = forge.run("push")
-    assert job.code != 0
-    assert "RECONCILER_USA_STAGING_BASE_URL" in job.log
-    assert [] == sandbox.world.subscriptions()
-
-
 def test_nightly(forge: Forge) -> None:
-    """What waits for a person fails the run, and what the set-up lacks is a warning; else it succeeds."""
+    """What waits for a person fails the run, and what the set-up lacks is a warning; else it succeeds.
+
+    An environment for a tag of the default branch's name, or for one more branch, is not for one alone.
+    """
     job = forge.run("schedule")
     assert 0 == job.code, job.log
     assert "the environment staging allows not only deployments from main" in job.log
     assert "what was pushed after an approval may be merged into main" in job.log
     assert "creation, deletion, non_fast_forward, update of the branch reconciler-state-head" in job.log
-    policy = {"branch_policies": [{"name": "main", "type": "branch"}]}
-    for stage in ("staging", "production"):
-        forge.answers[f"environments/{stage}/deployment-branch-policies"] = policy
+    main, more = ({"name": name, "type": "branch"} for name in ("main", "release/*"))
+    wrong = {"staging": [{"name": "main", "type": "tag"}], "production": [main, more]}
+    for stage, rows in wrong.items():
+        forge.answers[f"environments/{stage}/deployment-branch-policies"] = {"branch_policies": rows}
+    job = forge.run("schedule")
+    for stage in wrong:
+        assert f"the environment {stage} allows not only deployments from main" in job.log
+        forge.answers[f"environments/{stage}/deployment-branch-policies"] = {"branch_policies": [main]}
     rules = [{"type": name} for name in ("creation", "deletion", "non_fast_forward", "update")]
     for branch in ("reconciler-state", "reconciler-state-head"):
         forge.answers[f"rules/branches/{branch}"] = rules
@@ -313,16 +310,3 @@ def test_nightly(forge: Forge) -> None:
     forge.push("Desire what nobody applied")
     job = forge.run("schedule")
     assert "see the set-up" not in job.log
-
-
-def test_protected_branches_are_not_the_default_branch(forge: Forge) -> None:
-    """An environment for a tag of that name, or for one more branch, is not for one alone."""
-    policies = {
-        "staging": [{"name": "main", "type": "tag"}],
-        "production": [{"name": "main", "type": "branch"}, {"name": "release/*", "type": "branch"}],
-    }
-    for stage, rows in policies.items():
-        forge.answers[f"environments/{stage}/deployment-branch-policies"] = {"branch_policies": rows}
-    job = forge.run("schedule")
-    for stage in policies:
-        assert f"the environment {stage} allows not only deployments from main" in job.log

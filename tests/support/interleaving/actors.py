@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from reconciler.applying.driver import Inbox, Performer, Ports
+from reconciler.applying.driver import Performer
 from reconciler.applying.events import Ticked
 from reconciler.applying.execution import begin, conclude
 from reconciler.errors import Message, ReconcilerError
@@ -17,7 +17,7 @@ from reconciler.record.chain import Line
 from reconciler.record.journal import Journal
 from reconciler.record.statements import AcceptLoss, Complete, Recover, Resolve
 from reconciler.values import Instant
-from support.desired_values import plan_for
+from support.desired_values import plan_for, ports_of
 from support.interleaving.schedules import Actor, Call
 from support.interleaving.world import SETTLED, PortNotes, PortStore
 from support.memory_project import MemoryProject
@@ -50,24 +50,11 @@ class Applying(Actor):
         self._run: Run | None = None
         self._concludes = False
         journal = Journal(PortStore(self, self._place), PortNotes(self), self._desired.services)
-        self._ports = Ports(
-            read=journal.read,
-            extend=journal.extend,
-            catch_up=journal.catch_up,
-            replan=self._replan,
-            callers=dict.fromkeys(self._desired.targets, _Caller(self, self._place)),
-            save=self._save,
-            clock=lambda: self._instant,
-            new_id=self.new_id,
-            jitter=lambda: 0.5,
-            pause=lambda _: None,
-            observe=lambda _: None,
-            reach=lambda _: None,
+        callers = dict.fromkeys(self._desired.targets, _Caller(self, self._place))
+        self._ports = ports_of(
+            journal, self._replan, self._save, clock=lambda: self._instant, new_id=self.new_id, callers=callers,
             by={"host": self.name},
-            account=lambda _: "account",
-            inbox=Inbox(),
-            patience=0.0,
-        )
+        )  # fmt: skip
         self._performer = Performer(self._ports)
         self.open(self._plan, self._start)
 

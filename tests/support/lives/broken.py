@@ -80,26 +80,6 @@ def complete_at_once(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(gates, "IN_FLIGHT_AFTER_LOSS", 0)
 
 
-def complete_copies(patch: pytest.MonkeyPatch) -> None:
-    """`complete` ends the loss that a copy has opened."""
-    refusal = statement_rows._not_ended_by_complete
-
-    def without_copies(loss: Any, case: Any, record: Any) -> Any:
-        return None if loss.cause == "copy" else refusal(loss, case, record)
-
-    patch.setattr(statement_rows, "_not_ended_by_complete", without_copies)
-
-
-def complete_what_was_not_named(patch: pytest.MonkeyPatch) -> None:
-    """`complete` ends every loss, also one that was opened since."""
-    complete = statement_rows._complete
-    patch.setitem(
-        statement_rows._ROWS,
-        type_of("Complete"),
-        lambda statement, case, record: complete(replace(statement, losses=()), case, record),
-    )
-
-
 def complete_by_merging(patch: pytest.MonkeyPatch) -> None:
     """What was said of another record ends a loss of this one."""
     recover = statement_rows._recover

@@ -12,19 +12,8 @@ if TYPE_CHECKING:
     from support.lives.world import World
 
 SILENT = (
-    "rebind",
-    "apply",
-    "plan",
-    "status",
-    "show",
-    "list",
-    "request",
-    "recover",
-    "copy",
-    "init",
-    "verify",
-    "history",
-)
+    "rebind", "apply", "plan", "status", "show", "list", "request", "recover", "copy", "init", "verify", "history",
+)  # fmt: skip
 """The commands that assert nothing, or nothing that is false in any life."""
 
 

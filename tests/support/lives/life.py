@@ -20,11 +20,9 @@ if TYPE_CHECKING:
 
 MOVES = 45
 KINDS = {
-    "file": "state.jsonl",
-    "git": "git:records",
-    "s3": "s3://bucket/records",
+    "file": "state.jsonl", "git": "git:records", "s3": "s3://bucket/records",
     "postgresql": "postgresql://db.test/records",
-}
+}  # fmt: skip
 RECIPIENT = str(pyrage.x25519.Identity.generate().to_public())
 CODES = ("ONB10001", "ONB10002", "LOA10013")
 

@@ -54,12 +54,9 @@ class Way(Struct, frozen=True):
 
 
 WAYS = (
-    Way("shared", own_urls=False),
-    Way("shared, denied", own_urls=False, denies=True),
-    Way("own", own_urls=True),
-    Way("own, denied", own_urls=True, denies=True),
-    Way("own, retry", own_urls=True, unknown="retry"),
-)
+    Way("shared", own_urls=False), Way("shared, denied", own_urls=False, denies=True), Way("own", own_urls=True),
+    Way("own, denied", own_urls=True, denies=True), Way("own, retry", own_urls=True, unknown="retry"),
+)  # fmt: skip
 
 
 class Figures(Struct):
@@ -91,22 +88,13 @@ class Figures(Struct):
 
 
 _ROWS = {
-    "answers_lost": "answers lost",
-    "created": "  of these, created",
-    "delivered": "  delivered later",
-    "proven": "  settled by a notification",
-    "waiting": "  waiting for a person at the end",
-    "addresses": "addresses",
-    "not_delivering": "  nothing exists",
-    "exist_twice": "  subscriptions too many",
-    "exist_twice_listed": "  ... listed for removal",
-    "events": "events",
-    "twice": "  handled twice",
-    "twice_unsettled": "  ... while unsettled",
-    "lost": "  lost",
-    "twice_day_old": "  handled twice, list a day old",
+    "answers_lost": "answers lost", "created": "  of these, created", "delivered": "  delivered later",
+    "proven": "  settled by a notification", "waiting": "  waiting for a person at the end", "addresses": "addresses",
+    "not_delivering": "  nothing exists", "exist_twice": "  subscriptions too many",
+    "exist_twice_listed": "  ... listed for removal", "events": "events", "twice": "  handled twice",
+    "twice_unsettled": "  ... while unsettled", "lost": "  lost", "twice_day_old": "  handled twice, list a day old",
     "lost_day_old": "  lost, list a day old",
-}
+}  # fmt: skip
 
 
 def table(figures: Mapping[Way, Figures]) -> str:

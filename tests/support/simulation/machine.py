@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from reconciler.applying.driver import Inbox, Performer, Ports
+from reconciler.applying.driver import Inbox, Performer
 from reconciler.applying.events import Append, InterruptAsked, Limits, Reread, Ticked
 from reconciler.applying.execution import begin, conclude
 from reconciler.errors import Message, ReconcilerError, TokenError
@@ -13,7 +13,7 @@ from reconciler.model.outcome import Answer, Outcome
 from reconciler.model.plan import SENDS, Done, Verdict
 from reconciler.record.facts import Answered, Intended
 from reconciler.values import Instant
-from support.desired_values import plan_for
+from support.desired_values import plan_for, ports_of
 from support.memory_record import MemoryNotes, journal_of
 from support.simulation.world import WALL, Promise, Violation
 
@@ -82,24 +82,12 @@ class Process:
         self._started = self.world.now
         self._appender_free = 0.0
         self._concluding = False
-        self._ports = Ports(
-            read=machine.journal.read,
-            extend=self._extend,
-            catch_up=machine.journal.catch_up,
-            replan=self._replan,
-            callers={target: SimCaller(self) for target in self.desired.targets},
-            save=self._save,
-            clock=lambda: machine.now,
-            new_id=self.world.new_id,
-            jitter=self.world.rng.random,
-            pause=self._pause,
-            observe=lambda run: None,
-            reach=self._reach,
-            by={"host": machine.name},
-            account=lambda target: "account",
-            inbox=self.inbox,
+        self._ports = ports_of(
+            machine.journal, self._replan, self._save, extend=self._extend, pause=self._pause, reach=self._reach,
+            callers={target: SimCaller(self) for target in self.desired.targets}, clock=lambda: machine.now,
+            new_id=self.world.new_id, jitter=self.world.rng.random, by={"host": machine.name}, inbox=self.inbox,
             patience=3.0,
-        )
+        )  # fmt: skip
         self._performer = Performer(self._ports)
 
     def begin(self) -> None:

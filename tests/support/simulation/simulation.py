@@ -9,16 +9,8 @@ from reconciler.applying import execution
 from reconciler.errors import ReconcilerError
 from reconciler.model.record import Status
 from reconciler.model.url import normal_url
+from reconciler.record import facts as kinds
 from reconciler.record.chain import parse
-from reconciler.record.facts import (
-    Absent,
-    AnyFact,
-    Completed,
-    Exists,
-    LossOpened,
-    RemovalConfirmed,
-    What,
-)
 from reconciler.values import stamp
 from support.desired_values import desired_of, plan_for, target_of
 from support.memory_record import MemoryNotes, journal_of, unchanged_read_once
@@ -148,15 +140,15 @@ class Simulation:
 
     def _resolve(self, reading: Reading) -> None:
         """Settle what is unresolved and can no longer be in flight."""
-        facts: list[AnyFact] = []
+        facts: list[kinds.AnyFact] = []
         for attempt in reading.record.attempts.values():
             if attempt.unresolved and attempt.settled(WALL + self.world.now):
                 exists = attempt.id in self.world.created
                 what = self.world.intents[attempt.id].what
-                word: AnyFact = (
-                    Exists(at=self._at, attempt=attempt.id, what=what)
+                word: kinds.AnyFact = (
+                    kinds.Exists(at=self._at, attempt=attempt.id, what=what)
                     if exists
-                    else Absent(at=self._at, attempt=attempt.id)
+                    else kinds.Absent(at=self._at, attempt=attempt.id)
                 )
                 facts.append(word)
         if facts and reading.standing.first_gate_open:
@@ -164,13 +156,13 @@ class Simulation:
 
     def _remove(self, reading: Reading) -> None:
         """The operator removes what is to be removed, and that is recorded."""
-        facts: list[AnyFact] = []
+        facts: list[kinds.AnyFact] = []
         for attempt in reading.record.attempts.values():
             if attempt.status is Status.AWAITING_REMOVAL:
                 for created in self.world.created.values():
                     if created.attempt == attempt.id:
                         created.removed = True
-                facts.append(RemovalConfirmed(at=self._at, attempt=attempt.id, codes=attempt.codes))
+                facts.append(kinds.RemovalConfirmed(at=self._at, attempt=attempt.id, codes=attempt.codes))
         if facts and reading.standing.first_gate_open:
             self.journal.append(reading, facts, "confirm")
 
@@ -182,7 +174,9 @@ class Simulation:
             missing = {*reading.standing.missing}
             for machine in self.machines:
                 missing |= {note.head for note in machine.notes.read_all() if not reading.record.contains(note.head)}
-            loss = LossOpened(at=self._at, loss=self.world.new_id(), cause="accepted", heads=tuple(sorted(missing)))
+            loss = kinds.LossOpened(
+                at=self._at, loss=self.world.new_id(), cause="accepted", heads=tuple(sorted(missing))
+            )
             self.journal.accept(reading, [loss], "accept-loss")
             self.world.loss_since = self.world.now
             self.world.tell("a loss is accepted")
@@ -195,24 +189,24 @@ class Simulation:
         reading = self.journal.read()
         record = reading.record
         known = {attempt.id for attempt in record.attempts.values() if attempt.in_force}
-        facts: list[AnyFact] = [
-            Exists(at=self._at, attempt=created.attempt, what=self._imported(created.what))
+        facts: list[kinds.AnyFact] = [
+            kinds.Exists(at=self._at, attempt=created.attempt, what=self._imported(created.what))
             for created in self.world.created.values()
             if not created.removed and created.attempt not in known
         ]
         facts += [
-            RemovalConfirmed(at=self._at, attempt=attempt.id, codes=attempt.codes)
+            kinds.RemovalConfirmed(at=self._at, attempt=attempt.id, codes=attempt.codes)
             for attempt in record.attempts.values()
             if attempt.in_force and self.world.created[attempt.id].removed
         ]
         losses = tuple(loss.id for loss in record.open_losses)
         if facts or losses:
-            self.journal.append(reading, [*facts, Completed(at=self._at, losses=losses)], "complete")
+            self.journal.append(reading, [*facts, kinds.Completed(at=self._at, losses=losses)], "complete")
         self.world.loss_since = None
 
     @staticmethod
-    def _imported(what: What) -> What:
-        return What(what.address, what.codes, what.url, what.base_url, what.template)
+    def _imported(what: kinds.What) -> kinds.What:
+        return kinds.What(what.address, what.codes, what.url, what.base_url, what.template)
 
     # The end
 
