@@ -55,10 +55,11 @@ def test_a_document_on_stdout_is_mixed_with_nothing(form: str, begins: str, proj
 
 
 def test_log_format_json_is_one_object_a_line(project: CommandLine) -> None:
-    """With the name of the message and its steps as data."""
+    """With the name of the message and its steps as data, and the time in UTC."""
+    project.environment.setattr("time.time", lambda: 1_793_520_000.0625)
     (line,) = project("--log-format", "json", "plan").err.splitlines()
     entry = json.loads(line)
-    assert entry["level"] == "error"
+    assert (entry["level"], entry["time"]) == ("error", "2026-11-01T08:00:00.062Z")
     assert entry["name"] == "record-missing"
     assert ["reconciler", "state", "init"] in [step["command"] for step in entry["steps"]]
 
