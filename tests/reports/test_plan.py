@@ -230,7 +230,7 @@ NEW, OLD = hooks("{attempt}"), hooks("old")
         ([("hold", "1", NEW), ("ask 2", "2", NEW)], Replace.OVERLAP, "", ("in force", "↺ restore")),
         ([("hold", "1", NEW), ("lose", "2", NEW)], Replace.OVERLAP, "", ("in force", "» retry")),
         ([("hold", "1", NEW), ("lose", "2", OLD)], Replace.OVERLAP, "", ("in force", "! blocked")),
-        ([("hold", "1", OLD), ("lose", "2", OLD)], Replace.OVERLAP, "", ("! blocked", "! blocked")),
+        ([("hold", "13", OLD), ("lose", "2", OLD)], Replace.OVERLAP, "", ("! blocked",) * 3),
         ([("ask 2", "12", NEW)], Replace.OVERLAP, "", ("in force", "! blocked")),
     ],
 )  # fmt: skip
