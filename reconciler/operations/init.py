@@ -32,6 +32,9 @@ BRANCH: Final = "git:reconciler-state"
 FILE: Final = "state.jsonl"
 """The places of the record that `init` proposes."""
 
+_SHARED = re.compile("git:|git[+]|(?!file:)[a-z0-9]+://")
+"""Matches the start of a place that several machines can use."""
+
 WORKFLOW: Final = ".github/workflows/subscriptions.yml"
 
 _KINDS: Final = ("az", "file", "git", "gs", "postgresql", "s3")
@@ -94,7 +97,7 @@ def _create(directory: Path, choices: Choices, data_directory: Path, undo: ExitS
     if (directory / ".gitignore").exists():
         steps.append(Step(f"add these lines to .gitignore: {', '.join(_IGNORED)}"))
     else:
-        note = FILE if state == FILE else ""
+        note = "" if _SHARED.match(state) else state
         files[".gitignore"] = _rendered("gitignore", {"ignored": ignored, "state": note})
     if choices.github:
         files |= _workflow(directory, choices.environments, state)
@@ -105,7 +108,7 @@ def _create(directory: Path, choices: Choices, data_directory: Path, undo: ExitS
         following += [begin, Step("to see what an apply creates, run", ("reconciler", "plan"))]
     else:
         following += [Step("begin the record once, from your own machine")]
-    if key is None and state != FILE:
+    if key is None and _SHARED.match(state):
         text = "`apply` refuses to save create responses unencrypted; to create an age key for them, run"
         following.append(Step(text, ("reconciler", "init", "--age-key")))
     where = [] if directory.resolve() == Path.cwd() else [Step("go to the project directory", ("cd", str(directory)))]
@@ -172,7 +175,7 @@ def _workflow(directory: Path, environments: Sequence[str], state: str) -> dict[
     if top and Path(top).resolve() != directory.resolve():
         what = f"GitHub reads workflows only at the top of the repository, {top}"
         raise SettingsError(Message("not-repository-top", what, "--github", (Step("run this command there"),)))
-    if not re.match("(git:|git[+]|(?!file:)[a-z0-9]+://)", state):
+    if not _SHARED.match(state):
         what = "a runner's disk is lost with the job, so the workflow needs the record elsewhere"
         step = Step(f"set `state:` in config/, or use --state, for example {BRANCH}")
         raise SettingsError(Message("record-on-runner", what, "--github", (step,)))

@@ -61,6 +61,14 @@ def test_a_new_project_is_valid(tmp_path: Path) -> None:
     assert [f"cd {tmp_path / 'new'}", *steps] == commands
 
 
+@pytest.mark.parametrize("state", ["file:records.jsonl", "records.jsonl", BRANCH])
+def test_responses_are_encrypted_where_others_use_the_record(tmp_path: Path, state: str) -> None:
+    """A record in a file, whatever its name, is told from one that several machines use."""
+    written = init(tmp_path, Choices(state=state))
+    advised = ("reconciler", "init", "--age-key") in [step.command for step in written.steps]
+    assert (state == BRANCH, state != BRANCH) == (advised, state in (tmp_path / ".gitignore").read_text())
+
+
 def test_the_example_is_what_init_writes(tmp_path: Path) -> None:
     """The `config/` at the top of the project is a new project whose record is on a branch."""
     init(tmp_path / "new", Choices(state=BRANCH))
