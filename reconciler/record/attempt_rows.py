@@ -46,7 +46,7 @@ def selected(record: Record, where: str, attempts: Sequence[str]) -> list[Attemp
     unknown = sorted(set(attempts) - {attempt.id for attempt in there})
     if unknown:
         show = step("to list its attempts, run", "reconciler", "state", "show", where)
-        raise Refused(Message("attempt-unknown", f"no attempt {', '.join(unknown)} there", where, (show,)))
+        raise Refused(Message("attempt-unknown", f"no such attempt: {', '.join(unknown)}", where, (show,)))
     return [attempt for attempt in there if attempt.id in attempts or not attempts]
 
 
