@@ -103,7 +103,7 @@ def replace_file(path: Path, data: bytes, mode: int) -> None:
 
 @contextmanager
 def written_beside(path: Path, data: bytes, mode: int) -> Iterator[Path]:
-    """Yield a temporary file with `data`, already on disk, in the directory of `path`, to be linked to `path`."""
+    """Yield a temporary file next to `path`, to be linked to `path`. It holds `data`, already synced to disk."""
     beside = _write_beside(path, data, mode)
     try:
         yield beside

@@ -21,7 +21,7 @@ class Invocation:
     """One run of the command line. `flags` holds the given global flags by parameter name.
 
     It outlives click's context, so that errors can use the flags.
-    `serves` is true once a command runs until it is interrupted.
+    `serves` becomes true when a command starts to serve; it then runs until it is interrupted.
     """
 
     def __init__(self) -> None:

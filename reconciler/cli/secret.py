@@ -43,7 +43,10 @@ if TYPE_CHECKING:
 def show(
     invocation: Invocation, address: str, attempts: tuple[str, ...], identity: Path | None, field: str, headers: bool
 ) -> None:
-    """Print the response to a create, which may hold the subscription's secret, or one field of it."""
+    """Print the response to a create, or one field of it.
+
+    The response may hold the secret of the subscription.
+    """
     response = response_of(invocation.project, address, attempts, identity)
     field = "" if response.was_set_by_hand else field
     text = field_of(response.body, field) if field else ""

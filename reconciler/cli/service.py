@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 
 @command("token", "reconciler token -t europe/staging", "reconciler token -t usa/production --api loan")
 @one_target_option
-@click.option("--api", type=click.Choice(API_NAMES), default="notification", help="The token's API.  [notification]")
+@click.option(
+    "--api",
+    type=click.Choice(API_NAMES),
+    default="notification",
+    help="The API to call with the token.  [notification]",
+)
 def token(invocation: Invocation, target: str, api: str) -> None:
     """Print an access token for one of the six APIs, from the cache if a valid one is cached."""
     with _service(invocation, target) as service:

@@ -61,7 +61,7 @@ def status_of(project: Project, patterns: tuple[str, ...], *, current: bool = Fa
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
 @click.option("--gate", is_flag=True, help="Check that everything that B desires is in force in A.")
-@click.option("--proven", is_flag=True, help="Check that A received notifications of all that B desires.")
+@click.option("--proven", is_flag=True, help="Check that A has received a notification for everything that B desires.")
 @click.option(
     "--soak", metavar="DURATION", default="", help="With --proven: observed for at least this long, such as 36h or 7d."
 )

@@ -60,7 +60,7 @@ class ListNode(Positioned, gc=False):
 
 
 class Broken(Positioned, gc=False):
-    """A placeholder for a value whose mistake is already reported."""
+    """A placeholder for a value whose mistake has already been reported."""
 
 
 Node = Scalar | MapNode | ListNode | Broken

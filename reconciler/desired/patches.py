@@ -48,7 +48,7 @@ class Patch(Struct, frozen=True, gc=False):
 
 
 def patch_of(member: Member, mistakes: Mistakes) -> Patch:
-    """Return the patch of a member of a pattern."""
+    """Return the patch that a member of a pattern describes."""
     node = member.value
     if isinstance(node, MapNode):
         given = reading.fields(node, member.key, _KEYS, mistakes) or {}
@@ -85,7 +85,7 @@ def _template(node: Node, mistakes: Mistakes) -> Given[str]:
 
 
 def attempts(template: str) -> int:
-    """Return the number of variables `{attempt}` in a template. Text between doubled braces does not count."""
+    """Return how often the variable `{attempt}` occurs in a template. Text between doubled braces does not count."""
     if "{{" not in template:
         return template.count(ATTEMPT)
     return sum(piece[1] == "attempt" for piece in re.finditer(_PIECE, template))

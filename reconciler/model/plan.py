@@ -91,7 +91,7 @@ class Change(Struct, frozen=True):
 
 
 class Surplus(Struct, frozen=True):
-    """Codes in force of a desired subscription that are not desired, or that another attempt delivers too.
+    """Codes that a desired subscription has in force, but that are not desired or that another attempt also delivers.
 
     `requested` is true if their removal has been requested.
     """

@@ -194,7 +194,7 @@ class Record(Struct, frozen=True, dict=True):
       loss that `state copy` opened at that place.
     - `base_urls` and `accounts` map each target to the base URLs and accounts that it is bound to. A target has several
       only if a person has declared that they are the same.
-    - `services` maps the key of a service to the key that represents all services declared the same.
+    - `services` maps the key of a service to the key that represents all services declared to be the same one.
     - `contained` holds the hashes of all lines of this record, and of the lines merged from other histories.
     - `missed` holds the heads that a loss lists as missing.
     - `received` has the periods (first, last) in which notifications arrived, by service, normalised URL and event
@@ -225,7 +225,7 @@ class Record(Struct, frozen=True, dict=True):
         return head in self.contained or head in self.missed
 
     def service_of(self, base_url: str) -> str:
-        """Return the key that represents the service at `base_url` and all services declared the same."""
+        """Return the key that represents the service at `base_url` and all services declared to be the same one."""
         key = service_key(base_url)
         return self.services.get(key, key)
 

@@ -1,6 +1,6 @@
 """`init`: writes the files of a new project, or adds an age key or a workflow to an existing project.
 
-Nothing is overwritten. If anything fails, all files written are deleted again.
+Nothing is overwritten. If anything fails, all files written so far are deleted.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ def attempts_json(attempts: Iterable[Attempt]) -> list[dict[str, Any]]:
 
 
 def list_entries(project: Project, where: str = "") -> list[Entry]:
-    """Return the entries about `where`, an address or a pattern, also under former names; "" selects all entries.
+    """Return the entries about an address or a pattern, including those under former names; "" selects all entries.
 
     Raises SelectionError and RecordError.
     """

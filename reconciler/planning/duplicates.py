@@ -33,7 +33,7 @@ class Duplicates(Struct, frozen=True):
 
 
 def find_duplicates(record: Record) -> Duplicates:
-    """Return the routes that several live attempts on one service have, once for each target of these attempts."""
+    """Return the routes that several live attempts on one service share, once for each target of these attempts."""
     services: dict[str, str] = {}  # by base URL
     first: dict[tuple[str, str], Attempt] = {}
     groups: dict[tuple[str, str], list[Attempt]] = {}
@@ -98,7 +98,7 @@ def outlived(subscription: Subscription | Request, attempts: Sequence[Attempt]) 
 
 
 def _shared_routes(attempts: Sequence[Attempt]) -> Iterator[tuple[Duplicate, bool]]:
-    """Yield the routes that several attempts at one URL have, once per target, with True if delivered twice."""
+    """Yield the routes that several attempts at one URL share, once per target, each with True if delivered twice."""
     ordered = sorted(attempts, key=_keep_first)
     by_code: dict[str, list[Attempt]] = {}
     for attempt in ordered:

@@ -145,7 +145,7 @@ def verdict_of_status(status: ProjectStatus) -> Verdict:
 
 
 def removals(status: ProjectStatus) -> list[Removals]:
-    """Return, by target, the removals that its operator should know; targets with nothing to report are omitted."""
+    """Return the removals that each target's operator should know about; targets with nothing to report are omitted."""
     restored = {
         attempt for change in status.plan.changes if change.action is Action.RESTORE for attempt in change.concerns
     }

@@ -46,7 +46,7 @@ def selected(record: Record, where: str, attempts: Sequence[str]) -> list[Attemp
     unknown = sorted(set(attempts) - {attempt.id for attempt in there})
     if unknown:
         show = step("to list its attempts, run", "reconciler", "state", "show", where)
-        raise Refused(Message("attempt-unknown", f"no attempt {', '.join(unknown)} there", where, (show,)))
+        raise Refused(Message("attempt-unknown", f"no such attempt: {', '.join(unknown)}", where, (show,)))
     return [attempt for attempt in there if attempt.id in attempts or not attempts]
 
 
@@ -72,7 +72,7 @@ def resolve(statement: Resolve, context: StatementContext, record: Record) -> Dr
     if not statement.attempts:
         open_attempts = [attempt for attempt in attempts if attempt.unresolved]
         if not open_attempts and not ADDRESS.fullmatch(statement.where):
-            return Draft(notices=(Message("nothing-unresolved", "no attempt there is unresolved", statement.where),))
+            return Draft(notices=(Message("nothing-unresolved", "no unresolved attempts found", statement.where),))
         attempts = open_attempts or sorted(attempts, key=lambda attempt: attempt.in_force)[-1:]
     refusals = [message for attempt in attempts if (message := _contradicted(statement, attempt, context))]
     if refusals:

@@ -109,7 +109,9 @@ def _until_complete(context: StatementContext, opened: LossOpened) -> Message:
         step("add what another copy of the record has", "reconciler", "state", "recover", "FILE"),
         complete_step("when nothing is missing", (loss,), context.now),
     )
-    return Message("until-complete", "nothing is created until what exists is recorded", context.standing.place, steps)
+    return Message(
+        "until-complete", "nothing is created until everything that exists is recorded", context.standing.place, steps
+    )
 
 
 def _complete(statement: statements.Complete, context: StatementContext, record: Record) -> Draft:

@@ -105,7 +105,7 @@ class ConfirmRemoval(Struct, frozen=True):
 
 
 class SetSecret(Struct, frozen=True):
-    """States the secret of a subscription, set by hand: as encrypted text, or as the name of a private file."""
+    """States the secret that a person set for a subscription, as encrypted text or as the name of a private file."""
 
     where: str
     secret: str

@@ -110,7 +110,7 @@ _KINDS = ("create", "token", "lead")
 
 
 class Fault(Struct, frozen=True):
-    """A fault of a request. `processed` is true if the request is processed, and `spoil` changes its response.
+    """A fault to inject. `processed` is true if the request is processed, and `spoil` changes its response.
 
     `revokes` means that the request's token is revoked. `late` means that the subscription is created later.
     """

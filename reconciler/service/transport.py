@@ -275,7 +275,7 @@ class _Exchange:
             raise Withheld
 
     def _release(self, plain: bool) -> None:
-        """Check for the last time whether the request may be sent.
+        """Check one last time whether the request may be sent.
 
         If it may, the outcome is unknown from now on, until a status line arrives.
         """

@@ -139,7 +139,7 @@ class FileStore:
 
 
 def _write_after(descriptor: int, end: int, lines: bytes) -> None:
-    """Replace everything after the offset `end` with `lines`. If this fails, the new lines are removed again.
+    """Replace everything after the offset `end` with `lines`. If this fails, the new lines are removed.
 
     Bytes after `end` are left over from an interrupted write.
     """

@@ -118,7 +118,7 @@ class ObjectStore:
                 return present
         if None in segments:
             where = f"{self.place}/{_key(segments.index(None) + 1)}"
-            restore = Step("restore the object from a version or a backup of the bucket")
+            restore = Step("restore the object from an earlier version or a backup of the bucket")
             raise RecordDamaged(Message("segment-missing", "a segment of the record is missing", where, (restore,)))
         return present  # the parser of the record names the line that does not follow
 
