@@ -88,8 +88,14 @@ def unmanaged(request: Request, attempt: Attempt, renaming: Sequence[str]) -> Me
     what = f"{_shared(request, attempt)}: also delivered to {attempt.template} as {attempt.address}"
     what = f"{what} (attempt {attempt.id}); no removal is planned, since config/ does not declare its target"
     codes = [code for code in attempt.codes if code in request.codes]
-    steps = (*_renamed(renaming), *_gone(attempt, codes))
+    steps = (*_renamed(attempt, renaming), *_gone(attempt, codes))
     return Message("in-force-undeclared", what, steps=steps)
+
+
+def declared_absent(attempt: Attempt) -> Message:
+    """Return a warning about a create whose earlier attempt was resolved as not created by a person."""
+    what = f"attempt {attempt.id} was resolved as not created; if it exists after all, this creates a second one"
+    return Message("declared-absent", what)
 
 
 def exchanged(one: Address, other: Address) -> Message:
@@ -134,12 +140,13 @@ def unresolved(attempt: Attempt, received: Mapping[str, tuple[str, str]], now: f
 def elsewhere(request: Request, attempt: Attempt, renaming: Sequence[str]) -> Message:
     """Return the reason why a request is blocked: an attempt of another address has one of its routes.
 
-    `renaming` has the arguments of the `state mv` that would move that attempt here, or none if no command does.
+    `renaming` has the arguments of the `state mv` that would move that attempt here, or that first moves the occupant
+    of this address away, or none if no command does.
     """
     what = f"{_shared(request, attempt)} to {attempt.template} is already in force as {attempt.address}"
     what = f"{what} (attempt {attempt.id})"
     codes = [code for code in attempt.codes if code in request.codes]
-    return Message("in-force-elsewhere", what, steps=_renamed(renaming) or _gone(attempt, codes))
+    return Message("in-force-elsewhere", what, steps=_renamed(attempt, renaming) or _gone(attempt, codes))
 
 
 def rival(codes: Iterable[str], address: Address) -> Message:
@@ -213,8 +220,11 @@ def _rebind(target: Target, what: str) -> Step:
     return step(f"only if both are the same {what}, run", "reconciler", "state", "rebind", "-t", target.name)
 
 
-def _renamed(renaming: Sequence[str]) -> tuple[Step, ...]:
-    return (step("if the subscription was renamed, run", "reconciler", "state", "mv", *renaming),) if renaming else ()
+def _renamed(attempt: Attempt, renaming: Sequence[str]) -> tuple[Step, ...]:
+    if not renaming:
+        return ()
+    first = "run" if renaming[0] == attempt.address else "free its new name, then plan again"
+    return (step(f"if the subscription was renamed, {first}", "reconciler", "state", "mv", *renaming),)
 
 
 def _gone(attempt: Attempt, codes: Sequence[str], *, is_staying: bool = False) -> tuple[Step, ...]:

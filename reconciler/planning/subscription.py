@@ -207,6 +207,8 @@ def _deliver(case: Case, request: Request, kept: Sequence[Attempt], old: Sequenc
     warnings += (_unmanaged(case, request, attempt) for attempt in unmanaged)
     also = (*moving, *case.routes.superseded(case.address, request))
     warnings += (reasons.moving(request, attempt) for attempt in also if attempt not in unmanaged)
+    declared = (a for a in case.attempts if a.absent and a.status is Status.GONE and a.is_at(request.template))
+    warnings += (reasons.declared_absent(attempt) for attempt in declared if {*attempt.codes} & {*request.codes})
     if replaced:
         warnings.insert(0, reasons.BOTH_DELIVER)
     if case.retried:

@@ -230,6 +230,17 @@ def test_removal_on_purpose(scene: Scene) -> None:
     assert Action.CREATE is scene.change().action
 
 
+def test_create_after_not_created(scene: Scene) -> None:
+    """Nothing calls back what a person said; the plan says what follows if that was wrong, and only of that URL."""
+    scene.want("offers", "ONB10001", hooks("offers"))
+    lost = scene.lose("offers", "ONB10001", hooks("offers"))
+    scene.resolve(lost, created=False)
+    assert (Action.CREATE, ["declared-absent"]) == (scene.change().action, warned(scene.change()))
+    assert f"attempt {lost} " in scene.change().warnings[0].what
+    scene.want("offers", "ONB10001", hooks("elsewhere"))
+    assert [] == warned(scene.change())
+
+
 def test_remove(scene: Scene) -> None:
     """No longer desired: no call, what is live has to go; what awaits removal already is no change."""
     held = scene.hold("offers", "ONB10001", hooks("offers"))

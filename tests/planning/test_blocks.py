@@ -189,6 +189,16 @@ def test_unresolved_elsewhere(scene: Scene) -> None:
 # in force elsewhere
 
 
+def test_renamed_to_a_name_in_use(scene: Scene) -> None:
+    """What is undesired there is moved away first, and the step says so: it does not rename what was renamed."""
+    scene.hold("before", "ONB10001", hooks("offers"))
+    scene.hold("after", "ONB10002", hooks("old"))
+    scene.want("after", "ONB10001", hooks("offers"))
+    blocked = next(change for change in scene.changes() if change.block is Block.ELSEWHERE)
+    assert ["reconciler state mv europe/staging/after europe/staging/after-moved"] == commands(blocked)
+    assert "free its new name" in blocked.reasons[0].steps[0].text
+
+
 def test_renamed(scene: Scene) -> None:
     """A renamed subscription is not created: `state mv` is named, and no operator is asked to remove it meanwhile."""
     scene.hold("before", "ONB10001", hooks("{attempt}"))
