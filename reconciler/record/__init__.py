@@ -1,7 +1,7 @@
 """The record: one append-only journal of facts about what exists at the service.
 
-`facts` defines the kinds of entries. `chain` converts them to lines and back, and checks that each line follows the
-previous one. `fold` computes a `Record` from them. `gates` decides, from the record and from the heads remembered
-elsewhere, whether the record is current. `notes` stores heads on this machine. `journal` combines all of these with
-a store: it reads, appends and remembers heads. Only `notes` and `journal` do I/O.
+`facts` defines the kinds of entries. `chain` converts the facts to lines and back, and checks that each line follows
+the previous one. `fold` computes a `Record` from the facts. `gates` decides, from the record and from the heads
+remembered elsewhere, whether the record is current. `notes` stores heads on this machine. `journal` combines all of
+these with a store: it reads, appends and remembers heads. Only `notes` and `journal` do I/O.
 """

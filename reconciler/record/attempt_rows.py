@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 def selected(record: Record, where: str, attempts: Sequence[str]) -> list[Attempt]:
     """Return the attempts of an address or a pattern. If ids are given, return only the attempts with these ids.
 
-    Raises SelectionError if the text is neither an address nor a pattern, or matches nothing. Raises Refused for an id
-    that is not among the attempts.
+    Raises SelectionError if `where` is neither an address nor a pattern, or matches nothing. Raises Refused for an id
+    that belongs to no attempt of the address or pattern.
     """
     if not is_pattern(where):
         raise SelectionError(Message("bad-address", "expected region/environment/name, or a pattern", where))
@@ -61,7 +61,7 @@ def _without_secret(attempt: Attempt) -> Message:
 
 
 def unresolved(attempt: Attempt, now: float) -> Message:
-    """Return the message that an attempt must be resolved first, with steps that name the earliest time for it."""
+    """Return the message that an attempt must be resolved first. Its steps name the earliest time to do so."""
     what = f"attempt {attempt.id}: outcome unknown"
     return Message("outcome-unknown", what, attempt.address, settling(attempt, now))
 
@@ -104,9 +104,9 @@ def resolve(statement: Resolve, context: StatementContext, record: Record) -> Dr
 
 
 def _distinct(attempt: Attempt, sharing: Iterable[str], record: Record) -> tuple[str, ...]:
-    """Return the ids in `sharing` that certainly belong to other subscriptions than `attempt` does.
+    """Return the ids in `sharing` whose attempts are certainly not the same subscription as `attempt`.
 
-    These are the ids of the attempts with another URL. If `attempt` is gone, all ids are returned.
+    These are the attempts with another URL or, if `attempt` is gone, all attempts.
     """
     is_gone, url = attempt.status is Status.GONE, normal_url(attempt.url)
     return tuple(other for other in sharing if is_gone or normal_url(record.attempts[other].url) != url)
@@ -230,8 +230,8 @@ def _cancel(statement: CancelRemoval, attempts: list[Attempt], context: Statemen
 def _confirm(statement: ConfirmRemoval, attempts: list[Attempt], context: StatementContext) -> Draft:
     """Return the facts that confirm removals.
 
-    A live attempt must be named, so that the same command pasted again cannot end another attempt. If there is nothing
-    to confirm, and no removal is confirmed already, that is refused.
+    A live attempt must be named, so that the same command pasted again cannot end another attempt. Raises Refused if
+    there is nothing to confirm, unless a removal has already been confirmed.
     """
     facts, weakens, live = [], False, []
     for attempt in filter(lambda attempt: attempt.in_force, attempts):

@@ -1,6 +1,6 @@
 """Converts facts to lines of JSON and back. Each line holds a hash of its content and of the previous line.
 
-A line is `{"seq":N,…the fact…,"prev":"…","hash":"…"}`. `seq` counts from 1. `prev` is the hash of the previous line,
+A line is `{"seq":N,…the fact…,"prev":"…","hash":"…"}`. `seq` counts from 1. `prev` is the hash of the previous line, or
 zeros in the first line. `hash` is the hex SHA-256 of the line's bytes before `,"hash":`. The check compares bytes, so a
 change of any bit is detected. Bytes after the last newline are an interrupted write and are ignored.
 """

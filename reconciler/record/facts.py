@@ -1,6 +1,7 @@
 """The kinds of entries. An entry is a fact about attempts or about the record itself; it never changes another fact.
 
-The id of a fact is the hash of the line in which it was first appended. A fact that revokes another one names its id.
+The id of a fact is the hash of the line in which it was first appended. A fact that revokes another
+fact names the id of that fact.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Fact(
 ):
     """A fact. `at` is the time of its first append (UTC, ISO 8601 with a Z), and `by` describes who appended it.
 
-    `origin` is the fact's id in another history if a merge brought it here, otherwise "".
+    If a merge added the fact, `origin` is its id in the other history, otherwise "".
     """
 
     at: str
@@ -68,7 +69,8 @@ class LossOpened(Fact, frozen=True, tag="loss"):
 
     `loss` is the id of the loss. `heads` are the missing heads, which count as contained from now on. `cause` is
     `begun` for the loss that a new record begins with, `accepted` for a loss that a person accepted, and `copy` for a
-    loss at the destination of `state copy`, which only this copy can end. `of` is the place that was copied.
+    loss that `state copy` opens at its destination and that only the same copy can end. `of` is the place that was
+    copied.
     """
 
     loss: str
@@ -187,7 +189,7 @@ class Renamed(Fact, frozen=True, tag="renamed"):
 
 
 class SecretSet(OfAttempt, frozen=True, tag="secret_set"):
-    """The secret of an attempt's subscription, set by hand: encrypted, or the name of a private file."""
+    """A person set the secret of an attempt's subscription. `secret` is encrypted text or names a private file."""
 
     secret: str
 

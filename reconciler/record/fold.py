@@ -54,7 +54,7 @@ _UNANSWERED: tuple[None, None, None, None, Mapping[str, Scalar]] = (None, None, 
 
 
 class _Group(Struct, gc=False):
-    """The facts of one attempt by kind, with the first fact and the last time.
+    """The facts of one attempt by kind, with the first fact and the time of the last fact.
 
     Removal requests and confirmations are keyed by their ids.
     """
@@ -95,7 +95,7 @@ class _Group(Struct, gc=False):
 class _Parts(Struct):
     """The facts of a record by kind and in order. Facts about an attempt are grouped by attempt, with their lines.
 
-    `whats` maps attempts to their create calls. The call in an intent takes precedence over those in other facts.
+    `whats` maps attempts to their create calls. The call in an intent takes precedence over calls in other facts.
     """
 
     record: str = ""
@@ -245,7 +245,10 @@ def _generations(what: What, whats: Mapping[str, What]) -> list[tuple[str, ...]]
 
 
 def _delivering(retry: Attempt, whats: Mapping[str, What], attempts: Mapping[str, Attempt]) -> list[str]:
-    """Return the earlier attempts of a retry that are in force, or none if they do not deliver all of its routes."""
+    """Return the ids of the attempts in force that led to a retry, if together they deliver all of its routes.
+
+    Otherwise, return an empty list.
+    """
     earlier = [attempt for generation in _generations(whats[retry.id], whats) for attempt in generation]
     delivering = [attempt for attempt in earlier if attempt in attempts and attempts[attempt].in_force]
     delivered = {route for attempt in delivering for route in attempts[attempt].routes}
@@ -373,12 +376,12 @@ def _rank(fact: Answered) -> tuple[int, str, str, str, int, str]:
 
 
 def _earliest(fact: Fact) -> tuple[str, list[tuple[str, str]]]:
-    """Return the sort key of a fact: its time, then its author, so that the reading order does not matter."""
+    """Return the sort key of a fact: its time, then its author, whatever the order in which facts are read."""
     return fact.at, sorted(fact.by.items())
 
 
 def repeated_until(at: str) -> str:
-    """Return the time after which a delivery can no longer be a retry of a delivery before `at`."""
+    """Return the time after which a delivery can no longer be a retry of a delivery made before `at`."""
     return later(at, LATE_DELIVERY)
 
 

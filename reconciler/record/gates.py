@@ -1,9 +1,9 @@
 """The first two gates before a create, decided from the record and from the heads remembered elsewhere.
 
-Gate 1 is open if this is the current record: it is not closed, has the id that `record:` names, and contains the last
-head that this machine saw of each record of these services, and the head in the store's second place. A record in a
-file must also have been begun or accepted on this machine. Gate 2 is open if no loss is open. Gates 3 and 4, about a
-target and about an address, are in `planning`.
+Gate 1 is open if this is the current record: it is not closed, and it has the id that `record:` names. It also contains
+the head in the store's second place, and the last head that this machine saw of each record of the same services. A
+record in a file must also have been begun or accepted on this machine. Gate 2 is open if no loss is open. Gates 3 and
+4, about a target and about an address, are in `planning`.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ IN_FLIGHT_AFTER_LOSS = 60 + 300 + 15
 
 
 class Note(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A machine's memory of a record: its id, its services, its place, its number of entries, its head.
+    """A machine's note about a record: its id, services, place, number of entries and head.
 
-    `second` is true for a head in the second place that the record lacked; its number of entries is then 0.
+    `second` is true for a head in the second place that the record lacked; the number of entries is then 0.
     """
 
     record: str
@@ -58,7 +58,7 @@ class Obstacle(StrEnum):
 class Standing(Struct, frozen=True):
     """The result of comparing a record with the remembered heads.
 
-    `missing` are the remembered heads that the record lacks, sorted; they include the head in the second place.
+    `missing` are the remembered heads that the record lacks, sorted. The head in the second place counts as remembered.
     `elsewhere` are the other places at which this machine saw missing heads. `named_by` is the setting that names the
     place and overrides `config/`, or "" if there is none. `second_ahead` is true if the second place names a missing
     head.
@@ -146,7 +146,7 @@ def bindings(
 
 
 def _same_services(rebounds: Iterable[Rebound], urls: Mapping[str, set[str]]) -> dict[str, str]:
-    """Return, for each service key, the first key in order of all services that a person declared to be the same."""
+    """Return a map from service keys to the first key, in sorted order, of all services declared to be the same one."""
     classes: dict[str, set[str]] = {}
     for fact in rebounds:
         united = {service_key(url) for url in urls[fact.target]}
@@ -263,7 +263,7 @@ def removal_command(verb: str, attempt: Attempt, codes: Collection[str]) -> tupl
 def codes_to_name(attempt: Attempt, codes: Collection[str]) -> tuple[str, ...]:
     """Return the codes that a command must name: none if `codes` has all codes that the attempt ever had.
 
-    A command without codes does not end the rest of an attempt if it is pasted again after a part was removed.
+    A command for only a part of an attempt names its codes, so that it cannot end the rest if it is pasted again later.
     """
     return () if set(codes) >= {*attempt.codes, *attempt.removed_codes} else tuple(codes)
 

@@ -38,14 +38,14 @@ class _Candidate(Struct, frozen=True):
 
     @property
     def is_additional(self) -> bool:
-        """True if the statement names an id that is not in the URL: it then adds a subscription with the same URL."""
+        """True if the statement names an id that is not in the URL, and so adds a subscription with the same URL."""
         return bool(self.attempt) and not has_attempt(self.template)
 
 
 def import_(statement: Import, context: StatementContext, record: Record) -> Draft:
     """Return facts for the subscriptions not yet recorded, and messages about subscriptions that cannot be imported.
 
-    Raises Refused if none can be imported. An import with an id concerns only that attempt, which must be new.
+    Raises Refused if none can be imported. An import with an id records only that attempt, which must be new.
     """
     facts, notices = [], []
     candidates = _candidates(statement, context, record)
@@ -124,7 +124,7 @@ def _candidate(statement: Import, base_url: str, address: Address, codes: tuple[
 
 
 def _base_url(address: Address, context: StatementContext, record: Record) -> str:
-    """Return the base URL in the settings, or the recorded base URL if `config/` does not declare the target.
+    """Return a target's base URL from the settings or, if `config/` does not declare the target, from the record.
 
     Raises Refused if the record binds the target to another service than the settings name.
     """
@@ -187,7 +187,7 @@ def _codes_to_record(
 
 
 def _gone_at(candidate: _Candidate, record: Record) -> Attempt | None:
-    """Return the attempt that is recorded as gone and alone has the URL of the candidate.
+    """Return the attempt that is recorded as gone and whose own URL is the URL of the candidate.
 
     Returns None if there is no such attempt, or if the statement names an id.
     """
@@ -218,7 +218,7 @@ def _holders(candidate: _Candidate, record: Record) -> dict[str, Attempt]:
 def _already_recorded(candidate: _Candidate, statement: Import, context: StatementContext, record: Record) -> Message:
     """Return the message that nothing is left to record.
 
-    Its steps are for a further subscription, and for an attempt that exists although it is recorded as removed.
+    Its steps say how to record another subscription, and an attempt that exists although it is recorded as removed.
     """
     codes = [word for code in statement.codes for word in ("--code", code)]
     new_id = "ID" if has_attempt(candidate.template) else context.new_id()

@@ -67,7 +67,7 @@ class Journal:
         self._begins_here = begins_here
 
     def remembered(self, record: str = "") -> tuple[Note, ...]:
-        """Return this machine's notes that concern the place, its services, or the record with this id."""
+        """Return this machine's notes that concern the journal's place or services, or the record with this id."""
         return concerning(self.notes.read_all(), record, self._services, self.place)
 
     def read(self) -> Reading:
@@ -96,7 +96,7 @@ class Journal:
         """Append facts to the record and return a reading that includes them.
 
         Raises RecordClosed, HeadMoved and StoreUnavailable. The store's second place is updated only if the first gate
-        is open, before the append or with these facts.
+        is open before the append, or if these facts open it.
         """
         refuse_closed(reading.record, self.place, self.named_by)
         notes = self.notes.read_all()
@@ -145,7 +145,7 @@ class Journal:
             self.notes.write(note_of_last, lambda former: former.entries < entries)
 
     def note_closed(self, reading: Reading) -> None:
-        """Remember that the record is closed. The record in which it continues must contain its head."""
+        """Remember that the record is closed. The record in which it continues must then contain its head."""
         if Obstacle.NOT_FROM_HERE not in reading.standing.obstacles:
             self.notes.write(self._note_of(reading.record, reading.record.entries, reading.record.head))
 
@@ -166,8 +166,8 @@ class Journal:
     def _note(self, reading: Reading, notes: Sequence[Note]) -> None:
         """Note the head that was read, if the record contains all remembered heads and has the expected id.
 
-        If the record lacks the head in the second place, that head is noted: the second place may be set back too.
-        Nothing is written if `notes`, which were read before the record, already have the same note.
+        If the record lacks the head in the second place, that head is noted, because the second place may be reset too.
+        Nothing is written if `notes`, which were read before the record, already contain the same note.
         """
         record, obstacles, second = reading.record, reading.standing.obstacles, reading.second
         if not {Obstacle.OTHER_RECORD, Obstacle.NOT_FROM_HERE}.isdisjoint(obstacles):

@@ -1,7 +1,7 @@
 """Remembers the last head of each record on this machine, in one small file per record and place.
 
-The files are in the data directory rather than in a cache, which people delete. A machine without that directory (a CI
-runner) relies on the store's second place.
+The files are in the data directory rather than in a cache, which people delete. A machine that does not keep the
+directory, such as a CI runner, relies on the store's second place.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ class Notes:
         return []
 
     def write(self, note: Note, replaces: Callable[[Note], bool] = lambda _: True) -> None:
-        """Remember a head durably, unless `replaces` is false for the existing note of its record and place.
+        """Remember a head durably, unless `replaces` is false for the existing note about its record and place.
 
-        Another process may have noted a later head meanwhile. Raises StoreUnavailable if the note cannot be written; in
-        this case, the caller must not rely on the head.
+        Another process may have noted a later head in the meantime. Raises StoreUnavailable if the note cannot be
+        written; in this case, the caller must not rely on the head.
         """
         file = self._file(note)
         try:

@@ -43,9 +43,11 @@ class Complete(Struct, frozen=True):
 
 
 class Import(Struct, frozen=True):
-    """States that the desired subscriptions of `where`, or `url` with `codes`, were created by other means.
+    """States that subscriptions were created by other means.
 
-    `attempt` is the id in the created URL if the template has `{attempt}`; otherwise it is any new id.
+    These are the desired subscriptions that `where` matches or, if `url` is given, one with this URL. `codes`, if
+    given, replace the desired codes. `attempt` is the id in the URL as sent if the template has `{attempt}`; otherwise
+    it is any new id.
     """
 
     where: str
@@ -138,8 +140,8 @@ class StatementContext(Struct, frozen=True):
 
     `expected` is the id that `record:` names, `notes` are the notes that concern the record, and `second` is as in
     `Stored`. `continues` is true if the record is closed and continues at a place that can be read. `signs` returns the
-    codes received at the URL of an attempt since its create that no other attempt explains. `unrecovered` has a message
-    for each attempt about which a recovery file has more facts. `new_id` draws an id.
+    codes that were received at an attempt's URL since its create and that no other attempt explains. `unrecovered` has
+    a message for each attempt about which a recovery file has more facts. `new_id` draws an id.
     """
 
     standing: Standing

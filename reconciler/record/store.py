@@ -46,8 +46,8 @@ class Store(Protocol):
 
         An incomplete last line is removed. `summary` describes the lines, for stores that keep a history. `second` is
         the head to write to the second place once the lines are durable; None leaves the second place unchanged, and a
-        store without a second place ignores it. Without `lines`, only the second place is updated, if the head is
-        `head`.
+        store without a second place ignores it. Without `lines`, only the second place is updated, and only if
+        the head is `head`.
 
         When this returns, the lines and the second head have been read back. A second head that neither the record nor
         `lines` contain is never overwritten: the record was reset, and the append fails as if the head had moved.
