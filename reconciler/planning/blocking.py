@@ -65,5 +65,5 @@ def blocked(
 
 
 def without_commands(change: Change) -> Change:
-    """Return a change without the commands in its reasons, which are all refused while the first gate is closed."""
+    """Return a change without the commands in its reasons: all of them are refused while the first gate is closed."""
     return replace(change, reasons=tuple(replace(reason, steps=()) for reason in change.reasons))

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 class Duplicates(Struct, frozen=True):
-    """The routes that several live attempts have, sorted. The attempts of a route begin with the one to keep.
+    """The routes that several live attempts share, sorted. The attempts of a route begin with the one to keep.
 
-    A code whose removal was requested does not count, as an attempt that awaits removal does not.
+    Codes whose removal was requested do not count, and neither do attempts that await removal.
 
     `delivered` are the routes that are delivered twice. `recorded` are the routes that are only recorded twice: an
     import and another attempt with the same codes and URL count as one subscription.
@@ -85,7 +85,7 @@ def surplus_of(subscription: Subscription, attempts: Sequence[Attempt]) -> list[
 
 
 def outlived(subscription: Subscription | Request, attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Return the live attempts that are `given_up` and whose desired codes later live attempts also deliver."""
+    """Return the live `given_up` attempts whose desired codes are all delivered by later live attempts."""
     replaced = []
     for number, attempt in enumerate(attempts):
         if attempt.given_up and attempt.status is Status.LIVE:
@@ -127,7 +127,7 @@ def is_recorded_twice(one: Attempt, other: Attempt) -> bool:
 
 
 def _keep_first(attempt: Attempt) -> tuple[bool, bool, bool, str, str]:
-    """Return the sort key that puts the attempt to keep first, such as one whose secret is stored."""
+    """Return the sort key of an attempt. The attempt to keep sorts first, for example one with a stored secret."""
     has_secret = bool(attempt.responses or attempt.secrets)
     return attempt.given_up, attempt.imported, not has_secret, attempt.since, attempt.id
 

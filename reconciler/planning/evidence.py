@@ -1,4 +1,4 @@
-"""Matches received notifications with the attempts that they prove."""
+"""Matches received notifications with the attempts whose existence they prove."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Sighting(Struct, frozen=True):
 
 
 class Observed(Struct, frozen=True, order=True):
-    """Notifications of one code from one service at one recorded URL, with the times of the first and the last."""
+    """Notifications of one code from one service at one recorded URL, with the first and the last time."""
 
     base_url: str
     url: str
@@ -45,7 +45,7 @@ class Observed(Struct, frozen=True, order=True):
 
 
 class Matches(Struct, frozen=True):
-    """The evidence in notifications.
+    """The result of matching notifications with attempts.
 
     `observed` are notifications that match one recorded URL and are not recorded yet. `unexplained` are notifications
     that match no recorded URL, or several.
@@ -56,7 +56,7 @@ class Matches(Struct, frozen=True):
 
 
 def match(desired: Desired, record: Record, sightings: Iterable[Sighting]) -> Matches:
-    """Match notifications with the attempts that deliver or may deliver them, or that own the URL."""
+    """Match notifications with the attempts that deliver or may deliver them, or whose own URL they reached."""
     deliveries = _Deliveries(desired, record)
     times: dict[tuple[str, str, str], list[str]] = {}
     rest: dict[tuple[str, str], tuple[list[str], list[Attempt], bool, Attempt | None]] = {}
@@ -116,7 +116,7 @@ class _Deliveries:
     def matching(self, sighting: Sighting) -> list[Attempt]:
         """Return the attempts that may have delivered a notification.
 
-        If its URL is recorded, the whole URL is compared, otherwise only the path and the query.
+        If the notification's URL is recorded, whole URLs are compared, otherwise only paths and queries.
         """
         url = _normal(sighting.url)
         index, key = (self._by_url, url) if url in self._urls else (self._by_path, sighting.path)

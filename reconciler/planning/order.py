@@ -99,7 +99,10 @@ def _after_takers(
 
 
 def _one_block(changes: Iterable[Change]) -> list[Change]:
-    """Return the changes with the BLOCKED changes of each address merged into one, preferably the blocked create."""
+    """Return the changes with the BLOCKED changes of each address merged into one.
+
+    Each merged change keeps the fields of the blocked create, if there is one, and combines all their reasons.
+    """
     by_address: dict[Address, Change] = {}
     rest = []
     for change in changes:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from reconciler.model.record import Attempt, Record
 
 _WHENEVER = "9999"
-"""A text that sorts after every time of a notification."""
+"""A string that sorts after the time of every notification."""
 
 
 def parity(  # noqa: PLR0913 - each is a question of its own
@@ -105,7 +105,7 @@ def _gate(desired: Desired, record: Record, a: TargetName, b: TargetName, observ
 
 
 def _unproven(record: Record, live: Sequence[Attempt], name: str, wanted: Side, observed_by: str) -> list[Difference]:
-    """Return one difference with the desired codes that were not observed by `observed_by`, or none if all were."""
+    """Return a difference with the desired codes not observed by the time `observed_by`, or none if all were."""
     first: dict[str, str] = {}
     for attempt in live:
         for code, (at, _) in record.received_by(attempt).items():
@@ -195,9 +195,9 @@ _Pair = tuple[TargetName, TargetName]
 
 
 def _pairs(a: str, b: str, declared: Iterable[TargetName]) -> tuple[list[_Pair], list[_Pair]]:
-    """Return the pairs of declared targets for two targets or patterns, and the targets without a counterpart.
+    """Return the pairs of declared targets that `a` and `b` match, and the targets without a counterpart.
 
-    The patterns differ in one segment, which has no wildcard; the other segment is the same in both targets of a pair.
+    Two patterns differ in one segment, which has no wildcard; the other segment is the same in both targets of a pair.
     """
     names = set(declared)
     if not has_wildcard(a + b):

@@ -52,9 +52,9 @@ def plan(
     """Return the plan for the selection. Every gate before a create is evaluated here and nowhere else.
 
     `now` is in epoch seconds. `accounts` has a hash of the client id for each target with a client id. `unrecovered`
-    are messages about recovery files: the record lacks what they hold, so nothing is created before that is added.
-    Raises SelectionError for a pattern that
-    matches nothing and, unless `allow_empty`, Refused for a target without any desired subscription.
+    are messages about recovery files: the record lacks the facts in these files, so nothing is created before the
+    facts are added. Raises SelectionError for a pattern that matches nothing and, unless `allow_empty`, Refused for a
+    target that has live subscriptions but no desired ones.
     """
     selected = _selected(desired, record, selection, allow_empty=allow_empty)
     differing, undeclared = _differing(desired, record)
@@ -95,8 +95,8 @@ def verdict_of_plan(plan: Plan, now: float, *, in_flight: Verdict = Verdict.UNRE
 
     UNRESOLVED means that a create of a selected address has an unknown outcome or is overdue; a create that may be in
     flight at `now` counts as `in_flight`. CHANGES means that there are changes, that what is in force differs from what
-    is desired, or that it may differ because a gate of the record is closed. An awaited removal, of
-    a subscription or of some of its codes, is not a change.
+    is desired, or that it may differ because a gate of the record is closed. If a subscription or some of its codes
+    await removal, this is not a change.
     """
     blocking = [attempt for change in plan.changes for attempt in change.blocking if attempt.blocks]
     unresolved = blocking + [attempt for attempt in plan.undeclared if attempt.blocks]
@@ -156,7 +156,7 @@ def _target_plans(
 def _selected(desired: Desired, record: Record, selection: Selection, *, allow_empty: bool) -> list[Target]:
     """Return the selected declared targets, sorted. Raises SelectionError for patterns that match nothing.
 
-    Raises Refused for a target with live but no desired subscriptions, which is probably a mistake.
+    Raises Refused for a target that has live subscriptions but no desired ones: this is probably a mistake.
     """
     if selection.patterns:
         addresses = {*desired.subscriptions, *map(Address, record.addresses)}

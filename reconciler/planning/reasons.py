@@ -68,7 +68,7 @@ def sent_again(attempts: Iterable[Attempt]) -> Message:
 
 
 def also_delivers(codes: Iterable[str], why_not: str) -> tuple[Message, ...]:
-    """Return a note about the undesired codes that a restored attempt also delivers, or nothing if there are none."""
+    """Return a note about the undesired codes that a restored attempt also delivers, or no note if there are none."""
     named = ", ".join(sorted(codes))
     return (Message("also-delivers", f"it also delivers {named} ({why_not})"),) if named else ()
 
@@ -81,9 +81,9 @@ def moving(request: Request, attempt: Attempt) -> Message:
 
 
 def unmanaged(request: Request, attempt: Attempt, renaming: Sequence[str]) -> Message:
-    """Return the reason or warning that moving codes stay in force: no plan removes them from an undeclared target.
+    """Return the message that an attempt keeps codes of a request in force, because its target is not declared.
 
-    `renaming` is as for `elsewhere`.
+    `renaming` is as in `elsewhere`.
     """
     what = f"{_shared(request, attempt)}: also delivered to {attempt.template} as {attempt.address}"
     what = f"{what} (attempt {attempt.id}); no removal is planned, since config/ does not declare its target"
@@ -93,7 +93,7 @@ def unmanaged(request: Request, attempt: Attempt, renaming: Sequence[str]) -> Me
 
 
 def declared_absent(attempt: Attempt) -> Message:
-    """Return a warning about a create whose earlier attempt was resolved as not created by a person."""
+    """Return a warning about a create whose earlier attempt a person resolved as not created."""
     what = f"attempt {attempt.id} was resolved as not created; if it exists after all, this creates a second one"
     return Message("declared-absent", what)
 
@@ -104,7 +104,7 @@ def exchanged(one: Address, other: Address) -> Message:
 
 
 def cancel_removal(attempt: Attempt) -> Message:
-    """Return the message to cancel a removal request with the operator before the attempt is restored."""
+    """Return the message that a person must cancel a removal request with the operator before a restore."""
     return Message(
         "cancel-removal",
         f"cancel the removal request for attempt {attempt.id} with the operator",
@@ -140,8 +140,8 @@ def unresolved(attempt: Attempt, received: Mapping[str, tuple[str, str]], now: f
 def elsewhere(request: Request, attempt: Attempt, renaming: Sequence[str]) -> Message:
     """Return the reason why a request is blocked: an attempt of another address has one of its routes.
 
-    `renaming` has the arguments of the `state mv` that would move that attempt here, or that first moves the occupant
-    of this address away, or none if no command does.
+    `renaming` has the arguments of the `state mv` command that moves the attempt to the address of the request, or that
+    first moves another subscription away from this address. It is empty if there is no such command.
     """
     what = f"{_shared(request, attempt)} to {attempt.template} is already in force as {attempt.address}"
     what = f"{what} (attempt {attempt.id})"
@@ -228,7 +228,7 @@ def _renamed(attempt: Attempt, renaming: Sequence[str]) -> tuple[Step, ...]:
 
 
 def _gone(attempt: Attempt, codes: Sequence[str], *, is_staying: bool = False) -> tuple[Step, ...]:
-    """Return the step that requests the removal of these codes or, if it is already requested, confirms it."""
+    """Return the step that requests the removal of these codes or, if it has already been requested, confirms it."""
     if not is_staying and set(codes) <= set(attempt.requested_codes):
         asked = codes if attempt.status is Status.LIVE else attempt.codes  # the operator is to remove the whole of it
         return (step("after the operator has removed it, run", *removal_command("confirm", attempt, asked)),)

@@ -49,7 +49,7 @@ class Routes:
         return _at_other_addresses(address, holders)
 
     def is_unmanaged(self, attempt: Attempt, request: Request) -> bool:
-        """True if nothing ends the overlap of an attempt with a request: no removal is awaited, or can be planned."""
+        """True if an attempt keeps overlapping with a request: no removal is awaited, and none can be planned."""
         requested = set(request.codes).intersection(attempt.codes) <= set(attempt.requested_codes)
         return attempt.address.target not in self._desired.targets and not requested
 
@@ -69,7 +69,7 @@ class Routes:
         return _at_other_addresses(address, holders)
 
     def leaving(self, attempt: Attempt, codes: Iterable[str]) -> tuple[str, ...]:
-        """Return the codes among `codes` that an attempt has and that its address no longer desires."""
+        """Return the codes in `codes` that an attempt has but that its address no longer desires."""
         service = self._record.service_of(attempt.base_url)
         wanted = set(codes)
         return tuple(
@@ -79,8 +79,9 @@ class Routes:
     def rival(self, address: Address, request: Request) -> Subscription | None:
         """Return a desired subscription of another address that conflicts with codes of this request, or None.
 
-        Within one `base_url`, `config/` is already checked when it is read; this check is for services that the record
-        declares to be the same. A subscription in force is preferred, then the first in order.
+        Subscriptions with the same `base_url` are checked when `config/` is read; this check is for services that the
+        record declares to be the same. Another subscription conflicts only if its address comes first in order, or if
+        an attempt of that address has the code and is in force or unresolved.
         """
         mode = self._desired.targets[address.target].overlap
         service = self.services[address.target]
@@ -98,7 +99,7 @@ class Routes:
         return None
 
     def renaming(self, attempt: Attempt, address: Address) -> tuple[str, ...]:
-        """Return the arguments of the `state mv` that moves an attempt to this address, or none if it was not renamed.
+        """Return the `state mv` arguments that move an attempt to this address, or none if it was not renamed.
 
         An attempt counts as renamed if its address no longer desires it. If an undesired subscription occupies the new
         address, the arguments are for the command that moves this subscription away first.

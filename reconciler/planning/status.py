@@ -98,7 +98,7 @@ def _observed(attempt: Attempt, desired: Desired, record: Record, silent: str) -
 
 
 def _superseded(attempt: Attempt, desired: Desired, record: Record) -> tuple[str, ...]:
-    """Return the ids of earlier attempts that are `given_up` and whose desired codes are all live without them."""
+    """Return the ids of earlier `given_up` attempts whose desired codes are all delivered by other live attempts."""
     if attempt.status is not Status.LIVE:
         return ()
     others = record.at_address(attempt.address)
@@ -130,7 +130,7 @@ def _doubtful(attempts: Iterable[Attempt], record: Record, since: str) -> Iterat
     """Yield the attempts with a removal request that was cancelled at or after `since`.
 
     An attempt is omitted if a code of these requests was received after its cancellation. The field `cancelled` of each
-    attempt has only the codes of these requests.
+    yielded attempt has only the codes of these requests.
     """
     for attempt in attempts:
         cancelled = {code: at for code, at in attempt.cancelled.items() if at >= since}

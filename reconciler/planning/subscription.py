@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from reconciler.planning.routes import Routes
 
 RETRIES = 3
-"""The number of retries in a row of an unknown create before a person must resolve its outcome."""
+"""The number of consecutive retries of an unknown create before a person must resolve its outcome."""
 
 
 def is_as_desired(subscription: Subscription, attempt: Attempt) -> bool:
@@ -76,7 +76,7 @@ class Case(Struct, frozen=True):
 
 
 def changes_of(case: Case) -> list[Change]:
-    """Return the changes of one address: usually none or one; more if some attempts stay and others are removed."""
+    """Return the changes of one address: usually none or one, but several if some attempts stay and others go."""
     blocking = [attempt for attempt in case.attempts if attempt.blocks]
     if not blocking:
         return _settled(case)
@@ -92,7 +92,7 @@ def changes_of(case: Case) -> list[Change]:
 
 
 def _may_retry(case: Case, attempt: Attempt) -> bool:
-    """True if an unknown create may be retried. Under `replace: wait`, this is possible only at the desired URL."""
+    """True if an unknown create may be retried. Under `replace: wait`, its URL must be the desired URL."""
     return (
         case.target.unknown is Unknown.RETRY
         and attempt.own_url
