@@ -133,7 +133,7 @@ class Selection(Struct, frozen=True, dict=True):
         )
 
     def touches(self, target: TargetName) -> bool:
-        """True if the target is selected, or an address on it may be selected."""
+        """True if the target is selected, or if an address on it may be selected."""
         return not self.patterns or bool(self._concerning(target))
 
     def unmatched(self, targets: Collection[TargetName], addresses: Collection[Address]) -> list[str]:

@@ -34,7 +34,7 @@ KEY_ENCODINGS = ("utf8", *ENCODINGS)
 
 
 class Overlap(StrEnum):
-    """The rule for an event code in two subscriptions of one service: an error, or allowed."""
+    """The rule for an event code that two subscriptions of one service have: report an error, or allow it."""
 
     REFUSE = "refuse"
     ALLOW = "allow"
@@ -73,7 +73,7 @@ class Target(Struct, frozen=True):
 
     @property
     def service(self) -> str:
-        """Return the key of the target's service: targets with the same key are one service."""
+        """Return the key of the target's service: targets with the same key use the same service."""
         return service_key(self.base_url)
 
 
@@ -112,10 +112,10 @@ class ParityException(Struct, frozen=True):
 
 
 class Desired(Struct, frozen=True, dict=True):
-    """The contents of `config/`. Targets and subscriptions are sorted, with their names and addresses as keys.
+    """The contents of `config/`. Targets are sorted by name, and subscriptions by address.
 
-    `state` is the place of the record, and `record` is its id, as in `config/`, or "" if not given. `unread` are
-    warnings about files that are not read; only `validate` shows them.
+    `state` and `record` are the place and the id of the record that `config/` names, or "" if it names none. `unread`
+    are warnings about files that are not read; only `validate` shows them.
     """
 
     targets: Mapping[TargetName, Target]
@@ -129,7 +129,7 @@ class Desired(Struct, frozen=True, dict=True):
     unread: tuple[Message, ...] = ()
 
     def target(self, name: str, where: str) -> Target:
-        """Return the declared target with a name. Raises SelectionError, which names `where`, if there is none."""
+        """Return the declared target with this name. Raises SelectionError, which names `where`, if there is none."""
         target = self.targets.get(TargetName(name))
         if target is None:
             what = f"target not declared in config/{suggestion([name], self.targets)}"

@@ -1,7 +1,7 @@
 """The outcome of a create call.
 
-Only a call that certainly created nothing may be sent again. If a result cannot be distinguished from a created
-subscription, its outcome is UNKNOWN, and a person must resolve it.
+Only a call that certainly created nothing may be sent again. If the result of a call does not rule out that a
+subscription was created, the outcome is UNKNOWN, and a person must resolve it.
 """
 
 from __future__ import annotations

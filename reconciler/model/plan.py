@@ -170,7 +170,7 @@ class Plan(Struct, frozen=True):
 
     @property
     def patient(self) -> set[Address]:
-        """Return the addresses that wait for a removal as configured, or only depend on such addresses."""
+        """Return the addresses that wait for a removal as configured, or that depend only on such addresses."""
         waits = {change.address for change in self.changes if change.block is Block.WAITS}
         depend = {
             change.address
@@ -240,7 +240,7 @@ class Applied(Struct, frozen=True):
 
 
 class Health(StrEnum):
-    """The results of a check by `doctor`, in the order in which summaries list them."""
+    """The possible results of a check by `doctor`, in the order in which summaries list them."""
 
     OK = "ok"
     SKIPPED = "skipped"

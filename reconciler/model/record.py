@@ -37,7 +37,7 @@ IN_FORCE = (Status.LIVE, Status.AWAITING_REMOVAL)
 
 
 class Said(Struct, frozen=True, gc=False):
-    """A person's statement about an attempt: when, who, and a note."""
+    """A person's statement about an attempt: its time, its author and a note."""
 
     at: str
     by: Mapping[str, str]
@@ -55,11 +55,11 @@ class Attempt(Struct, frozen=True, gc=False):
     - `requests` are the ids of the removal requests that were not cancelled, `requested_codes` their codes, and
       `requested` the time of the last one. `by_plan` is true if a plan made all of them, so that a plan may withdraw
       them.
-    - `cancelled` maps the codes whose removal request was cancelled, and not made again, to the time of the
-      cancellation.
+    - `cancelled` maps codes to the time at which their removal request was cancelled. Codes whose removal was requested
+      again are omitted.
     - `exists`, `absent` and `removed` are people's statements; `confirmations` are the ids of the confirmed removals.
-    - `beside` are attempts with the same routes that a person declared to be other subscriptions.
-    - `received` is when the last notification arrived at its own URL, which proves that the attempt exists; only
+    - `beside` are attempts with the same routes that a person declared to be different subscriptions.
+    - `received` is the time of the last notification at its own URL, which proves that the attempt exists; only
       attempts with `{attempt}` have such a URL. `revived` is true if this was after the confirmed removal of the
       received code.
     - `supersedes` are the unknown attempts that this one retried; `retries` is the number of retries that led to it.
@@ -221,7 +221,7 @@ class Record(Struct, frozen=True, dict=True):
         return tuple(loss for loss in self.losses.values() if loss.completed is None)
 
     def contains(self, head: str) -> bool:
-        """True if the record has everything that it had at this head, or if a loss names the head."""
+        """True if the record contains everything up to this head, or if a loss names the head."""
         return head in self.contained or head in self.missed
 
     def service_of(self, base_url: str) -> str:
@@ -246,7 +246,7 @@ class Record(Struct, frozen=True, dict=True):
         return self._by_service.get(service, {})
 
     def received_by(self, attempt: Attempt) -> dict[str, tuple[str, str]]:
-        """Return, by code, the first and the last time since an attempt's create at which the code arrived at its URL.
+        """Return, by code, the first and the last time at which the code arrived at an attempt's URL since its create.
 
         A code that another attempt in force delivers to the same URL is omitted, unless this attempt is in force or
         has a URL of its own.

@@ -47,10 +47,10 @@ class ObservedAttempt(Struct, frozen=True):
 class TargetStatus(Struct, frozen=True):
     """The status of one target's selected addresses. `attempts` are sorted by address, oldest first.
 
-    A target that is not `declared` has no plan. `recorded_twice` are routes that are recorded by an import
-    and by another attempt but delivered only once. `revived` are attempts that delivered after their confirmed
-    removal. `cancelled` are attempts with codes whose removal request was recently cancelled: the operator may have
-    removed these codes anyway.
+    A target that is not `declared` has no plan. `recorded_twice` are routes that are recorded by an import and by
+    another attempt but delivered only once. `revived` are attempts that delivered after their confirmed removal.
+    `cancelled` are attempts with codes whose removal request was recently cancelled: the operator may have removed
+    these codes anyway.
     """
 
     name: TargetName
@@ -74,7 +74,7 @@ class ProjectStatus(Struct, frozen=True):
 
 
 class AwaitingRemoval(Struct, frozen=True):
-    """An attempt whose removal, in full or only of `codes`, was requested.
+    """An attempt whose removal was requested, either in full or only for `codes`.
 
     `staying` are live attempts that deliver one of these codes to the same URL and must not be removed by mistake. Only
     their ids and ages distinguish them from the attempt to remove.
@@ -122,7 +122,7 @@ class Unexplained(Struct, frozen=True):
 class View(StrEnum):
     """The subject of a comparison. GATE compares what is live in the first target with what the second desires.
 
-    PROVEN compares what was observed delivering in the first target with what the second desires.
+    PROVEN compares the live codes that were observed in the first target with what the second desires.
     """
 
     DESIRED = "desired"
@@ -141,7 +141,8 @@ class Side(Struct, frozen=True):
 class Difference(Struct, frozen=True):
     """A subscription that differs. A side is None if it does not have this subscription.
 
-    `unproven` are the codes that were not observed in time, with the time of their first observation or "".
+    `unproven` maps the codes that were not observed in time to the time of their first observation or, if there was
+    none, to "".
     """
 
     name: str
@@ -155,8 +156,8 @@ class Parity(Struct, frozen=True):
     """The comparison of two targets.
 
     `ignored` are the declared differences, and `unused` the declarations that match no difference. `unapplied` are the
-    addresses that differ because an apply is pending, and `leaving` the addresses that differ because a
-    removal is awaited.
+    addresses that differ because an apply is pending, and `leaving` the addresses that differ because a removal is
+    awaited.
     """
 
     a: TargetName

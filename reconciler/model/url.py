@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 _USUAL = re.compile(r"https?://[a-z0-9._-]+/[!-\"$-~]*")
-"""Matches many URLs that are already in normal form, but not all of them."""
+"""Matches only URLs that are already in normal form, but not all of them."""
 
 
 def is_placeholder(url: str) -> bool:
