@@ -55,7 +55,7 @@ class ChangeDraft(Struct, frozen=True):
 
 
 class Batch(Struct, frozen=True):
-    """An append of the first `pending` pending facts and some drafts. The record then has `number` lines."""
+    """An append of the first `pending` pending facts and some drafts. After it, the record has `number` lines."""
 
     effect: Append
     pending: int
@@ -72,9 +72,9 @@ class AppendQueue:
 
     - `reading` is the record as last read, without the facts appended since.
     - `problem` is the reason why the last append failed, and `conflicts` counts consecutive conflicts.
-    - `give_up_at` (steady seconds) is when to stop waiting for the store.
+    - `give_up_at` (steady seconds) is the time at which to stop waiting for the store.
     - `abandoned` is true if nothing more is appended: the store did not answer in time, or the record is closed.
-    - `tried_at` is the earliest time at which the last batch can have reached the record.
+    - `tried_at` is the earliest time at which the last batch may have reached the record.
     - `took` is the duration of the last append in seconds.
     """
 
@@ -130,7 +130,7 @@ class AppendQueue:
         return self.idle and self._has_new_pending and now.steady < self._batch_due
 
     def add(self, facts: Iterable[ApplyFact], now: Instant) -> None:
-        """Add facts to the pending ones."""
+        """Add facts to the pending facts."""
         if not self._has_new_pending:
             self._pending_since = now.steady
         self._pending += facts
@@ -233,12 +233,12 @@ class AppendQueue:
     def _is_unmoved(self, reading: Reading) -> bool:
         """True if the record and its gates are unchanged, so that the same lines may be appended again.
 
-        A gate can close while the head stays the same: the second place may have changed alone.
+        A gate can close while the head stays the same, if only the second place has changed.
         """
         return reading.record.head == self._head and reading.standing == self.reading.standing
 
     def _closing_problem(self, reading: Reading, conflict: Message) -> Message | None:
-        """Return the reason why not even outcomes can be appended, or None.
+        """Return the reason why not even outcomes can be appended, or None if they can.
 
         The reasons are a different record, a closed record, and too many conflicts.
         """

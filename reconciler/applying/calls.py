@@ -98,7 +98,7 @@ def objection(call: Call, reading: Reading) -> str | None:
 
 
 def retry_delay(tries: int, answer: Answer, backoff: Sequence[float]) -> float | None:
-    """Return the seconds to wait after try number `tries`, or None if there is no further try.
+    """Return the number of seconds to wait after `tries` tries, or None if there is no further try.
 
     A call is retried only if it certainly created nothing: it was not sent, or the service asks to repeat it.
     """
@@ -124,7 +124,7 @@ class Breaker(Struct, frozen=True):
     alone: bool = True
 
     def after(self, answer: Answer) -> Breaker:
-        """Return the breaker with another answer counted. A call that was not sent says nothing about the service."""
+        """Return the breaker after another answer. A call that was not sent says nothing about the service."""
         if answer.outcome is Outcome.NOT_SENT:
             return Breaker(self.unknowns, self.busy, alone=self.unknowns > 0)
         unknowns = self.unknowns + 1 if answer.outcome is Outcome.UNKNOWN else 0

@@ -86,7 +86,7 @@ class Creates:
     # Before a call is sent
 
     def drafts(self, now: Instant) -> list[ChangeDraft]:
-        """Return drafts of the next intents, within the limit of calls in flight. A target with an outage has none."""
+        """Return drafts of the next intents, within the limit of calls in flight. Targets with an outage get none."""
         limits, work, drafts = self._context.limits, self._work, []
         for target in [*work.sends]:
             breaker = self._breakers.get(target, Breaker())

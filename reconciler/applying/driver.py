@@ -54,7 +54,7 @@ _TICK = 0.05  # seconds between checks of a flag, which takes no lock and so can
 
 
 class Performer:
-    """Performs effects in the thread of the caller. `ended` is set if the run failed: then nothing more is sent."""
+    """Performs effects in the thread of the caller. `ended` is set if the run failed; nothing more is then sent."""
 
     def __init__(self, ports: Ports) -> None:
         self.ended = Flag()
@@ -123,7 +123,7 @@ class Performer:
         return CallEnded(send.attempt, answer, response, lost)
 
     def _warn(self, problem: Message) -> None:
-        """Log a problem, the first time as a warning, because it explains the wait that follows."""
+        """Log a problem. A new problem is logged as a warning, because it explains the wait that follows."""
         log.log(logging.INFO if problem in self._warned else logging.WARNING, "%s", problem)
         self._warned.add(problem)
 
@@ -186,7 +186,10 @@ def unless_interrupted(job: Callable[[], T], interrupted: Flag, patience: float)
 
 
 def message_of(problem: Exception) -> Message:
-    """Return the message of an error. For an unexpected error, name only the class: its text may contain secrets."""
+    """Return the message of an error.
+
+    The message of an unexpected error names only its class, because its text may contain secrets.
+    """
     if isinstance(problem, ReconcilerError):
         return problem.messages[0]
     log.debug("unexpected", exc_info=problem)

@@ -100,8 +100,8 @@ class Authorise(Struct, frozen=True):
 class Append(Discreet, frozen=True):
     """Append lines, given as bytes and as values, if the head is still `head`. The result is Appended or NotAppended.
 
-    `seq` is the number of the first line. `reading` is the record as last read. `summary` is for stores
-    that keep a history.
+    `seq` is the number of the first line. `reading` is the record as last read. `summary` is for stores that
+    keep a history.
     """
 
     unprinted = ("reading", "new")

@@ -56,7 +56,7 @@ def carry_out(plan: Plan, reading: Reading, ports: Ports, limits: Limits) -> App
 def begin(plan: Plan, reading: Reading, ports: Ports, limits: Limits) -> Run:
     """Return the run of a plan on the current record.
 
-    Raises ReconcilerError if the record cannot be read, or lacks the head that the plan was made on.
+    Raises ReconcilerError if the record cannot be read, or lacks the head that the plan was made from.
     """
     now = unless_interrupted(ports.read, ports.inbox.interrupted, 0.0)
     if not now.record.contains(reading.record.head):
@@ -127,7 +127,7 @@ def _save_unrecorded(run: Run, ports: Ports, messages: list[Message]) -> list[Re
 
 
 def _settle(run: Run, ports: Ports, results: Sequence[Result]) -> tuple[Reading, Plan]:
-    """Return the record and a plan of the remaining changes, after a short wait for creates of other runs in flight."""
+    """Return the record and a plan of the remaining changes, after a short wait for other runs' creates in flight."""
     interrupted, last_grace = ports.inbox.interrupted, run.context.limits.last_grace
     addresses = {result.address for result in results}
     own = {result.attempt for result in results if result.attempt is not None}

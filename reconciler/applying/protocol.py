@@ -1,8 +1,8 @@
 """The write-ahead protocol of a run, as a state machine without I/O.
 
 It takes events and returns effects (see `events`). Each event comes with its time; randomness, planning and the record
-are passed in. A simulation can therefore run, in one thread, the same code that production runs with threads and
-a network.
+are passed in. A simulation can therefore run, in one thread, the same code that production runs with threads and a
+network.
 
 Its invariants:
 
@@ -128,7 +128,7 @@ class Run:
 
     @property
     def wake_at(self) -> float | None:
-        """Return the latest time to handle Ticked, in steady seconds, if no other event arrives."""
+        """Return the time, in steady seconds, by which Ticked must be handled if no other event arrives."""
         times = (self.appends.wake_at, self.creates.wake_at, self._yield_until if self.work else None)
         return min((time for time in times if time is not None), default=None)
 
@@ -295,6 +295,6 @@ class Run:
 
 
 def _why_blocked(change: Change) -> str | None:
-    """Return the reason that blocks a change. For a closed gate, it is the last reason, which names the gate."""
+    """Return the reason why a change is blocked. For a closed gate, it is the last reason, which names the gate."""
     last = change.block in (Block.GATE, Block.FOREIGN)
     return change.reasons[-1 if last else 0].what if change.reasons else None

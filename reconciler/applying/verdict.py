@@ -47,7 +47,7 @@ def under_way(left: Plan, addresses: Collection[Address], own: Collection[str], 
 
 
 def closed_gates(left: Plan) -> list[Message]:
-    """Return the messages of the gates that are closed, with the steps to take, as the plan has them."""
+    """Return the plan's messages about closed gates, with the steps to take."""
     return [*left.gates, *(message for target in left.targets.values() for message in target.foreign)]
 
 
@@ -82,7 +82,7 @@ def completed(
 def verdict_of(results: Sequence[Result], left: Plan, attempts: Sequence[Attempt]) -> Verdict:
     """Return the verdict, given the results, the plan that is `left`, and the unresolved `attempts`.
 
-    If a gate is closed, whatever was done is a failure, because nobody knows what exists.
+    If a gate of the record is closed, the run fails even without a failed result, because nobody knows what exists.
     """
     unresolved_left = any(change.block is Block.UNRESOLVED for change in left.changes)
     if attempts or unresolved_left or any(result.outcome is Done.UNKNOWN or not result.recorded for result in results):

@@ -50,7 +50,8 @@ class WorkQueue:
     def take_send(self, target: TargetName) -> tuple[Change, list[Change]]:
         """Remove and return a target's next change that needs a call, and the local changes to record with its intent.
 
-        The local changes have the same address. If they were recorded earlier, they would alter the first change.
+        The local changes have the same address. If they were recorded earlier, they would alter the change that needs
+        a call.
         """
         change = self.sends[target].popleft()
         if not self.sends[target]:
