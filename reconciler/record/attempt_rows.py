@@ -1,7 +1,7 @@
 """The rows for statements about attempts: outcomes, removals, names and secrets.
 
-A statement without attempts applies to every attempt for which it is currently possible. A statement that names
-attempts applies only to them, so its command can safely be pasted twice, late, or by two people.
+A statement that names no attempts applies to every attempt to which it currently can. A statement that names attempts
+applies only to these attempts, so its command can safely be pasted twice, late, or by two people.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ def _damage(what: str, where: str) -> Message:
 
 
 def _trouble(line: bytes, number: int) -> str:
-    """Return the reason why a line breaks the chain, as a phrase that follows the name of the line."""
+    """Return the reason why a line breaks the chain, as a phrase that continues a message about the line."""
     if line.startswith(_CONFLICT_MARKERS):
         return "is a git conflict marker: git cannot merge two copies of a record"
     if line.endswith(b"\r"):

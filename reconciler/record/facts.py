@@ -1,7 +1,7 @@
 """The kinds of entries. An entry is a fact about attempts or about the record itself; it never changes another fact.
 
-The id of a fact is the hash of the line in which it was first appended. A fact that revokes another
-fact names the id of that fact.
+The id of a fact is the hash of the line in which it was first appended. A fact that revokes another fact
+names the id of that fact.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Joined(Fact, frozen=True, tag="joined"):
 
 
 class Rebound(Fact, frozen=True, tag="rebound"):
-    """A person declares that this service (or account) is the same as the one that the target was bound to."""
+    """A person declares that this service (or account) is the same as the previous one of the target."""
 
     target: str
     base_url: str

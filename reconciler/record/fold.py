@@ -376,7 +376,7 @@ def _rank(fact: Answered) -> tuple[int, str, str, str, int, str]:
 
 
 def _earliest(fact: Fact) -> tuple[str, list[tuple[str, str]]]:
-    """Return the sort key of a fact: its time, then its author, whatever the order in which facts are read."""
+    """Return the sort key of a fact: its time, then its author. The order of the lines has no effect."""
     return fact.at, sorted(fact.by.items())
 
 

@@ -1,7 +1,7 @@
 """The first two gates before a create, decided from the record and from the heads remembered elsewhere.
 
 Gate 1 is open if this is the current record: it is not closed, and it has the id that `record:` names. It also contains
-the head in the store's second place, and the last head that this machine saw of each record of the same services. A
+the head in the store's second place and, for each record of the same services, the last head that this machine saw. A
 record in a file must also have been begun or accepted on this machine. Gate 2 is open if no loss is open. Gates 3 and
 4, about a target and about an address, are in `planning`.
 """

@@ -126,7 +126,7 @@ def _candidate(statement: Import, base_url: str, address: Address, codes: tuple[
 def _base_url(address: Address, context: StatementContext, record: Record) -> str:
     """Return a target's base URL from the settings or, if `config/` does not declare the target, from the record.
 
-    Raises Refused if the record binds the target to another service than the settings name.
+    Raises Refused if the service in the settings differs from the service that the record binds the target to.
     """
     bound = record.base_urls.get(address.target, ())
     if bound and address.target not in context.desired.targets:
@@ -218,7 +218,7 @@ def _holders(candidate: _Candidate, record: Record) -> dict[str, Attempt]:
 def _already_recorded(candidate: _Candidate, statement: Import, context: StatementContext, record: Record) -> Message:
     """Return the message that nothing is left to record.
 
-    Its steps say how to record another subscription, and an attempt that exists although it is recorded as removed.
+    One step is for a second subscription; the others are for attempts that exist although they are recorded as removed.
     """
     codes = [word for code in statement.codes for word in ("--code", code)]
     new_id = "ID" if has_attempt(candidate.template) else context.new_id()

@@ -46,13 +46,13 @@ class Store(Protocol):
 
         An incomplete last line is removed. `summary` describes the lines, for stores that keep a history. `second` is
         the head to write to the second place once the lines are durable; None leaves the second place unchanged, and a
-        store without a second place ignores it. Without `lines`, only the second place is updated, and only if
-        the head is `head`.
+        store without a second place ignores it. Without `lines`, only the second place is updated, and only if the
+        head is `head`.
 
-        When this returns, the lines and the second head have been read back. A second head that neither the record nor
-        `lines` contain is never overwritten: the record was reset, and the append fails as if the head had moved.
+        When this returns, the lines and the second head have been read back. A second head that is neither in the
+        record nor in `lines` is never overwritten: the record was reset, and the append fails as if the head had moved.
 
-        Raises HeadMoved if the head is a different one, and StoreUnavailable if the append failed. In both cases the
+        Raises HeadMoved if the record has another head, and StoreUnavailable if the append failed. In both cases the
         lines may have been written, since an answer can be lost: the caller must read again to find out.
         """
         ...
@@ -66,7 +66,10 @@ class Store(Protocol):
         ...
 
     def check_writable(self) -> None:
-        """Check as far as possible, without an append, that an append would succeed. Raises RecordError if not."""
+        """Check as far as possible, without an append, that an append would succeed.
+
+        Raises RecordError if an append would fail.
+        """
         ...
 
 
