@@ -35,7 +35,7 @@ class Sighting(Struct, frozen=True):
 
 
 class Observed(Struct, frozen=True, order=True):
-    """Notifications of one code from one service at one recorded URL, with the first and the last time."""
+    """Notifications of one code from one service at one recorded URL, and the times of the first and last."""
 
     base_url: str
     url: str

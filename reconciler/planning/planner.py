@@ -95,8 +95,8 @@ def verdict_of_plan(plan: Plan, now: float, *, in_flight: Verdict = Verdict.UNRE
 
     UNRESOLVED means that a create of a selected address has an unknown outcome or is overdue; a create that may be in
     flight at `now` counts as `in_flight`. CHANGES means that there are changes, that what is in force differs from what
-    is desired, or that it may differ because a gate of the record is closed. If a subscription or some of its codes
-    await removal, this is not a change.
+    is desired, or that it may differ because a gate of the record is closed. A subscription that awaits removal,
+    in full or in part, does not count as a change.
     """
     blocking = [attempt for change in plan.changes for attempt in change.blocking if attempt.blocks]
     unresolved = blocking + [attempt for attempt in plan.undeclared if attempt.blocks]

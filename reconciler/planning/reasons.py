@@ -120,9 +120,10 @@ def sent_again_later(attempt: Attempt, after: float, now: float) -> Message:
 
 
 def unresolved(attempt: Attempt, received: Mapping[str, tuple[str, str]], now: float) -> Message:
-    """Return the message that the outcome of a create is unknown, with its start, its author, and steps to resolve it.
+    """Return the message that the outcome of a create is unknown. It names the start and the author of the create.
 
-    `received` has the codes that were received at its URL since the start, as `Record.received_by` returns them.
+    The steps resolve the outcome. `received` has the codes that were received at the URL of the create since its start,
+    as `Record.received_by` returns them.
     """
     started = f"create started {attempt.since} by {who(attempt.by)}"
     steps = settling(attempt, now)
