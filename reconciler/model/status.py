@@ -26,7 +26,7 @@ class Proof(StrEnum):
 
 
 class Evidence(Struct, frozen=True):
-    """The evidence that an event code is delivered. `at` is when the code was last received, or "" if never."""
+    """The evidence that an event code is delivered. `at` is the time of the last receipt, or "" if there was none."""
 
     proof: Proof
     at: str = ""
@@ -185,7 +185,7 @@ class Unpaired(Struct, frozen=True):
 class Pairs(Struct, frozen=True):
     """The comparison of targets, pair by pair. `unused` are declared exceptions that no pair needs.
 
-    `foreign` has messages about targets that the record binds to another service or account than the settings name.
+    `foreign` has messages about targets that the record binds to a service or account that differs from the settings.
     `gates` has messages that say why the record may be wrong about what is in force, as in a plan.
     """
 
