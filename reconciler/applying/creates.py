@@ -217,7 +217,7 @@ class Creates:
         return ChangeDraft(change, local_facts(change, self._context, now))
 
     def _send(self, call: Call, now: Instant, read_at: Instant, reading: Reading | None) -> list[Effect]:
-        """Send the call, request a new reading of the record first, or withdraw the call."""
+        """Send the call, withdraw it, or request a new reading of the record before it is sent."""
         against = objection(call, reading) if reading is not None else None
         send = call.send(read_at, self._context.limits.freshness)
         if (stopped := self.stopped) is not None:

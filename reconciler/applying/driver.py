@@ -269,7 +269,7 @@ class Inbox:
         self.events: queue.SimpleQueue[Event] = queue.SimpleQueue()
 
     def interrupt(self) -> None:
-        """Ask the run to end; the second call asks it to end at once."""
+        """Ask the run to end; a second call asks it to end at once."""
         self.interrupted.set()
         self.events.put(InterruptAsked())
 
