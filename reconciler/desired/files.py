@@ -33,7 +33,7 @@ class File(Struct, frozen=True):
 
 
 def read(config: Path, mistakes: Mistakes) -> list[File]:
-    """Return the files in the directory `config`, sorted, or the one file that `config` names."""
+    """Return the files of the configuration, sorted. `config` is a directory or a single file."""
     if os.path.isdir(config):  # noqa: PTH112 - Path.is_dir raises where this answers
         paths = list(_walk(config, mistakes))
         if not paths and not mistakes.hidden:
