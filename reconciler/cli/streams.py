@@ -22,7 +22,7 @@ def open_streams() -> None:
 
 
 def columns(stream: TextIO) -> int:
-    """Return the width of a stream in characters: COLUMNS, else the width of the terminal, else 80."""
+    """Return the width of a stream in characters. COLUMNS overrides the terminal's width; the default is 80."""
     with suppress(ValueError):
         if (given := int(os.environ.get("COLUMNS", ""))) > 0:
             return given

@@ -144,7 +144,7 @@ class Terminal:
         return text_of.Layout(self.words, width, self.wants_colour(stream), self.is_verbose)
 
     def wants_colour(self, stream: TextIO) -> bool:
-        """True if a stream gets colour: --color decides, else NO_COLOR, else FORCE_COLOR, else the terminal."""
+        """True if a stream gets colour. --color, NO_COLOR, FORCE_COLOR and the kind of stream decide, in this order."""
         choice = self.flags.get("color")
         if choice in ("always", "never"):
             return bool(choice == "always")

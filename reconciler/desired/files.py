@@ -110,6 +110,6 @@ def place_after(name: str, text: str) -> Place:
 
 
 def _top(path: Path) -> Place:
-    """Return the start of a file. Its name is as the user would write it, escaped if it is not printable."""
+    """Return the place where a file starts. The file's name is as the user would write it, escaped if not printable."""
     name = str(path)
     return Place(name if name.isprintable() else ascii(name)[1:-1], 1, 1)

@@ -164,7 +164,7 @@ class _Builder(Struct):
 
 
 def refuse_duplicate(member: Member, first: Member, mistakes: Mistakes) -> None:
-    """Report a key that is already defined, in the same mapping or in another file."""
+    """Report a key that is already defined in the same mapping or in another file."""
     what = f"duplicate key {shown(member.key)}: already defined at {place(first)}"
     mistakes.add("duplicate-key", member, what, "remove one of them")
 

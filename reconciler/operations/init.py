@@ -233,7 +233,7 @@ def _make_key(data_directory: Path, undo: ExitStack) -> tuple[str, Path]:
 
 
 def _rendered(name: str, values: Mapping[str, Any]) -> str:
-    """Return a template filled with values. Its delimiters are [[ ]] and [% %]; YAML and workflows use braces."""
+    """Return a template filled with values. Delimiters are [[ ]] and [% %], because YAML and workflows use braces."""
     import jinja2  # noqa: PLC0415 - no other command needs it
 
     environment = jinja2.Environment(

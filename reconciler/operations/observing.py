@@ -69,7 +69,7 @@ _REASONS = {
 
 
 def _is_trusted(project: Project, notification: Captured) -> bool:
-    """True if a notification is trusted: its signature is not invalid or, with `verification.enforce`, is valid."""
+    """True if a notification is trusted: its signature is valid or, without `verification.enforce`, was not checked."""
     verification = project.desired.verification
     if verification is not None and verification.enforce:
         return notification.verified is True
