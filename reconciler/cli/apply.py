@@ -82,7 +82,7 @@ def apply(
 
 
 def _approve(invocation: Invocation, plan: Plan, form: str, *, given: bool) -> None:
-    """Show the plan if there is anything to do, and ask for approval unless it was given. Raises Refused."""
+    """Show the plan if there is anything to do, and ask for approval unless it has been given. Raises Refused."""
     if not has_work(plan):
         return
     if not given and not has_terminal():

@@ -60,7 +60,7 @@ def consent_options(function: Callable[..., None]) -> Callable[..., None]:
 def append_with_consent(
     invocation: Invocation, statement: Statement, consent: Consent, before: Callable[[], None] = lambda: None
 ) -> None:
-    """Show what a statement would append, ask for consent, and append it, `before` first. Raises ReconcilerError."""
+    """Show what a statement would append, ask for consent, call `before`, and append it. Raises ReconcilerError."""
     terminal, project = invocation.terminal, invocation.project
     proposal = prepare(project, statement)
     if not is_agreed(invocation, proposal, consent):

@@ -61,7 +61,7 @@ def demo(invocation: Invocation) -> None:
 
 
 def _environment(place: Path, variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment with the user's settings replaced by `variables`, and with cache and data in `place`."""
+    """Return the environment with `variables` instead of the user's settings. Cache and data are kept in `place`."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith("RECONCILER_") and name != "CI"}
     return {**ours, **variables, "XDG_CACHE_HOME": str(place / "cache"), "XDG_DATA_HOME": str(place / "data")}
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _CONSENT = ("--auto-approve", "--yes")
-"""The options by which commands take consent. Each command has at most one; for the other, an error suggests it."""
+"""The options that give consent. A command has at most one; if the other is given, the error suggests the right one."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 REMOVAL = Group(

@@ -72,9 +72,9 @@ def _refuse(context: click.Context, _: click.Parameter, given: tuple[str, ...]) 
 @attempts_option
 @consent_options
 def set_(invocation: Invocation, address: str, attempts: tuple[str, ...], consent: Consent) -> None:
-    """Record the secret of a subscription, if you received that secret by other means.
+    """Record a subscription's secret that you received by other means.
 
-    Reads it from standard input, or asks for it on a terminal.
+    Reads the secret from standard input, or asks for it on a terminal.
     """
     entered = getpass("Secret: ").encode() if sys.stdin.isatty() else sys.stdin.buffer.read()
     if not (secret := entered.strip()):

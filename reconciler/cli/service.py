@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     help="The API to call with the token.  [notification]",
 )
 def token(invocation: Invocation, target: str, api: str) -> None:
-    """Print an access token for one of the six APIs, from the cache if a valid one is cached."""
+    """Print an access token for one of the six APIs. A valid token in the cache is used."""
     with _service(invocation, target) as service:
         text = service.token(api)
     mask([text])

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def open_streams() -> None:
-    """Open every standard stream that is closed. Otherwise an opened file, perhaps a record, could take its place."""
+    """Open every standard stream that is closed. Otherwise a file opened later, perhaps a record, could replace it."""
     sys.stdin = sys.stdin or os.fdopen(os.open(os.devnull, os.O_RDONLY), "r")
     sys.stdout = sys.stdout or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     sys.stderr = sys.stderr or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
@@ -22,7 +22,7 @@ def open_streams() -> None:
 
 
 def columns(stream: TextIO) -> int:
-    """Return the width of a stream in characters: COLUMNS, else the width of the terminal, else 80."""
+    """Return the width of a stream in characters. COLUMNS overrides the terminal's width; the default is 80."""
     with suppress(ValueError):
         if (given := int(os.environ.get("COLUMNS", ""))) > 0:
             return given

@@ -36,7 +36,7 @@ _CLEAR = "\r\x1b[2K"
 
 
 class Terminal:
-    """Writes to stdout and stderr as the global `flags` say. `words` are the flags to add to each suggested command.
+    """Writes to stdout and stderr as the global `flags` require. Each suggested command gets the flags in `words`.
 
     `has_live_line` is true while stderr ends with a progress line, which is redrawn.
     """
@@ -99,7 +99,7 @@ class Terminal:
         self.print("\n".join(harmless_line(line.replace("\t", "    ")) for line in lines))
 
     def work_is_done(self) -> None:
-        """From now on, warn instead of failing if a result cannot be printed: a second run would repeat the work."""
+        """From now on, only warn if a result cannot be printed, because a second run would repeat the work."""
         self._is_done = True
 
     def tell(self, document: Document) -> None:
@@ -134,7 +134,7 @@ class Terminal:
             self._write_err(f"{harmless_json(line)}\n")
 
     def _write_err(self, text: str) -> None:
-        """Write to stderr. A failure is ignored, as calls may be in flight."""
+        """Write to stderr. A failure is ignored, because calls may be in flight."""
         with suppress(OSError, ValueError):
             sys.stderr.write(f"{_CLEAR if self.has_live_line else ''}{text}")
             sys.stderr.flush()
@@ -144,7 +144,7 @@ class Terminal:
         return text_of.Layout(self.words, width, self.wants_colour(stream), self.is_verbose)
 
     def wants_colour(self, stream: TextIO) -> bool:
-        """True if a stream gets colour: --color decides, else NO_COLOR, else FORCE_COLOR, else the terminal."""
+        """True if a stream gets colour. --color, NO_COLOR, FORCE_COLOR and the kind of stream decide, in this order."""
         choice = self.flags.get("color")
         if choice in ("always", "never"):
             return bool(choice == "always")
@@ -182,7 +182,7 @@ def line(question: str, default: str) -> str:
 
 
 def in_actions() -> bool:
-    """True in a step of GitHub Actions."""
+    """True if the program runs in a step of GitHub Actions."""
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
@@ -197,7 +197,7 @@ def run_facts() -> tuple[tuple[str, str], ...]:
 
 
 def mask(secrets: Iterable[str]) -> None:
-    """Tell the GitHub Actions runner, if any, to mask secrets in the log. Raises Refused if stderr is unwritable."""
+    """Tell the GitHub Actions runner, if any, to mask secrets. Raises Refused if stderr cannot be written."""
     if not in_actions():
         return
     lines = dict.fromkeys(line for secret in secrets for line in secret.splitlines() if line.strip())

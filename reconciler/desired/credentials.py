@@ -30,7 +30,7 @@ _NAMES = re.compile(
 _ADDRESSES = r"(?i)(ur[il]|host|path|endpoint)s?$"
 _USER_INFO = r"://[^/?#\s]*@"
 _PASSWORD = r"(?i)://[^/?#\s]*:[^/?#\s]*@|https?://[^/?#\s]*@|[?&](ssl)?password="  # noqa: S105 - a pattern
-"""Matches a password in the place of a record. In ssh and database URLs, a user name without a password is allowed."""
+"""Matches a URL that contains a password. In ssh and database URLs, a user name without a password is allowed."""
 
 _IN_WORD: Final = r"[^\s\"',\[]"
 _LOOKS: Final = (
@@ -58,7 +58,7 @@ _LONG_WORD = 16
 
 
 def secrets(targets: Iterable[str], lookup: Callable[[str], str | None]) -> dict[str, str]:
-    """Return the forms of all secrets in YAML and in URLs, longest first, each with the name of the secret's variable.
+    """Return every form that a secret can have in YAML or in a URL, longest first, and the secret's variable.
 
     Short secrets and plain words are left out, because they may occur in any text.
     """
@@ -72,7 +72,7 @@ def secrets(targets: Iterable[str], lookup: Callable[[str], str | None]) -> dict
 
 
 def _forms(secret: str) -> set[str]:
-    """Return the forms of `secret`: plain, quoted for YAML, and percent-encoded, fully or as far as URLs require it."""
+    """Return the forms of `secret`: plain, escaped for YAML, and percent-encoded in part or in full."""
     import json  # noqa: PLC0415 - only where a secret is set
 
     escaped = {quote(secret, safe=kept) for kept in ("", "/", "!#$&'()*+,/:;=?@")} | {quote_plus(secret)}
@@ -83,7 +83,7 @@ def _forms(secret: str) -> set[str]:
 def cover(file: File, known: Mapping[str, str], mistakes: Mistakes) -> File:
     """Report every secret in the text of a file, including its comments, and return the file with the secrets masked.
 
-    Returns the same file if it has none. Masks have the length of the secret, so that other mistakes keep their
+    Returns the same file if it contains no secret. A mask is as long as the secret, so that other mistakes keep their
     positions.
     """
     written = [secret for secret in known if secret.encode() in file.data]
@@ -103,8 +103,8 @@ def cover(file: File, known: Mapping[str, str], mistakes: Mistakes) -> File:
 def remove(node: Node, mistakes: Mistakes, prefix: str = _ANY_TARGET) -> None:
     """Report and remove every credential under `node`, so that nothing else is reported about it.
 
-    A credential is a value whose key names a secret, in any spelling. A URL with user info is reported but stays.
-    The names of the variables to use instead begin with `prefix`.
+    A credential is a value whose key names a secret, in any spelling. A URL with user info is reported, but not
+    removed. The names of the variables to use instead begin with `prefix`.
     """
     if isinstance(node, ListNode):
         for item in node.value:

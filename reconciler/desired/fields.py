@@ -13,7 +13,7 @@ from reconciler.model.desired import ALGORITHMS, ENCODINGS, KEY_ENCODINGS, Overl
 
 
 class Shape(Enum):
-    """The shape of a value. A MAPPING has known keys; the user chooses the keys of NAMES."""
+    """The shape of a value. The keys of a MAPPING are fixed; the user chooses the keys of NAMES."""
 
     TEXT, FLAG, LIST, MAPPING, NAMES = range(5)
 
@@ -161,7 +161,7 @@ FILE: Final = Field("a file", _MAPPING, keys=_SECTIONS)
 
 
 _SCALAR = ["string", "number", "boolean"]
-"""Text that may look like a number or a boolean: the loader takes scalars as they are written."""
+"""The JSON types of text that may look like a number or a boolean. The loader reads all scalars as text."""
 
 
 def schema() -> dict[str, Any]:

@@ -33,7 +33,7 @@ class File(Struct, frozen=True):
 
 
 def read(config: Path, mistakes: Mistakes) -> list[File]:
-    """Return the files in the directory `config`, sorted, or the one file that `config` names."""
+    """Return the files of the configuration, sorted. `config` is a directory or a single file."""
     if os.path.isdir(config):  # noqa: PTH112 - Path.is_dir raises where this answers
         paths = list(_walk(config, mistakes))
         if not paths and not mistakes.hidden:
@@ -110,6 +110,6 @@ def place_after(name: str, text: str) -> Place:
 
 
 def _top(path: Path) -> Place:
-    """Return the start of a file. Its name is as the user would write it, escaped if it is not printable."""
+    """Return the place where a file starts. The file's name is as the user would write it, escaped if not printable."""
     name = str(path)
     return Place(name if name.isprintable() else ascii(name)[1:-1], 1, 1)

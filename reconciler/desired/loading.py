@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 def load(config: Path, lookup: Lookup = lambda _name: None) -> Desired:
     """Return the desired state that `config`, a directory or a single file, describes.
 
-    `lookup` returns the value of a variable, or None if it is unset. It is asked for overrides of target addresses, for
-    RECONCILER_RECIPIENTS, and for secrets, which must not occur in `config`. Raises ConfigError with every mistake,
-    sorted by place; warnings are in the `warnings` of the result or of the error.
+    `lookup` returns the value of a variable, or None if it is unset. It is called for RECONCILER_RECIPIENTS, for
+    the variables that override the URLs of targets, and for the variables that hold secrets. A secret in `config` is a
+    mistake. Raises ConfigError with every mistake, sorted by place. Warnings are in the `warnings` of the result or of
+    the error.
     """
     desired, problem = load_sound(config, lookup)
     if problem is not None:
@@ -33,7 +34,7 @@ def load(config: Path, lookup: Lookup = lambda _name: None) -> Desired:
 
 
 def load_sound(config: Path, lookup: Lookup = lambda _name: None) -> tuple[Desired, ConfigError | None]:
-    """Return the desired state like `load`, and None. If there are mistakes, return the valid parts and the error."""
+    """Return the desired state and None. If there are mistakes, return the valid parts and the error. See `load`."""
     mistakes = Mistakes()
     contents = files.read(config, mistakes)
     gathered = sections.gather(_roots(contents, {}, mistakes), mistakes)

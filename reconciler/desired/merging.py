@@ -93,13 +93,13 @@ def _has_fault(url: str, node: Node, mistakes: Mistakes) -> bool:
 
 
 def _patterns_of(target: TargetName) -> tuple[str, str, str, str]:
-    """Return the patterns that match a target, from `*/*` to its own name."""
+    """Return the patterns that match a target, from `*/*` to the name of the target."""
     region, _, environment = target.partition("/")
     return "*/*", f"{region}/*", f"*/{environment}", target
 
 
 def _refuse_retry(target: TargetName, node: Node, subscriptions: Iterable[Subscription], mistakes: Mistakes) -> None:
-    """Report `unknown: retry` on a target with URLs that are the same for every attempt."""
+    """Report `unknown: retry` for a target that has webhook URLs without `{attempt}`."""
     fixed = [each.address for each in subscriptions if not has_attempt(each.template) and NOWHERE not in each.template]
     if fixed:
         what = f"`unknown: retry` needs {ATTEMPT} in every webhook URL of {target}; it is missing in {listed(fixed)}"
@@ -112,7 +112,7 @@ class _Merger(Struct):
 
     `unusable` are variables with a mistake, or None if any variable may have one. `lost` are the names of subscriptions
     under patterns that match no target, because they may be meant for this target. `hosts` are the placeholder hosts
-    with a warning.
+    that already have a warning.
     """
 
     target: TargetName
@@ -135,7 +135,7 @@ class _Merger(Struct):
         return [subscription for subscription in wanted if subscription is not None]
 
     def _agreed(self, of_region: Layer, of_environment: Layer) -> Layer:
-        """Return two equally specific layers merged into one. They may complete but not contradict each other."""
+        """Merge two equally specific layers. They may complete each other, but a contradiction is reported."""
         agreed = of_region | of_environment
         for name in of_region.keys() & of_environment.keys():
             first, later = sorted((of_region[name], of_environment[name]), key=lambda patch: place(patch.key))
@@ -216,9 +216,9 @@ _Conflict = tuple[Subscription, Subscription, list[str]]
 def refuse_overlaps(
     subscriptions: Iterable[Subscription], declared: Mapping[TargetName, Declared], mistakes: Mistakes
 ) -> None:
-    """Report each pair of subscriptions of one service that share a code but must not, at the later subscription.
+    """Report each pair of subscriptions of one service that share a code but must not, at the place of the later one.
 
-    A variable that overrides `base_url` may have merged two services into one, so the message names this variable.
+    A variable that overrides `base_url` may have merged two services into one, so the message names such a variable.
     """
     targets = {name: each.target for name, each in declared.items() if each.target is not None}
     services = {name: target.service for name, target in targets.items()}
@@ -248,7 +248,7 @@ def refuse_overlaps(
 def _conflicting(
     holders: list[Subscription], targets: Mapping[TargetName, Target]
 ) -> Iterator[tuple[Subscription, Subscription]]:
-    """Yield pairs of conflicting holders of one code: the first holder, and one that must not have the code.
+    """Yield the conflicts between the holders of one code, each as an earlier holder and a later one.
 
     Two holders conflict if the target of either refuses overlaps, or if they have the same URL.
     """

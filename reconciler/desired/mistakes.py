@@ -37,7 +37,7 @@ class Positioned(Struct, gc=False):
 
 
 def place(of: Positioned) -> Place:
-    """Return the place where a node begins, counted from 1."""
+    """Return the place where a part of a file begins. Lines and columns are counted from 1."""
     return Place(of.file, of.line + 1, of.column + 1)
 
 
@@ -80,7 +80,7 @@ class Mistakes(Struct):
             self.found.add(_message(name, at, what, remedy))
 
     def add_first(self, name: str, at: Place | Positioned, what: str, *remedy: str | Step) -> None:
-        """Add a mistake unless its place has one already, because each target that inherits a value checks it again."""
+        """Add a mistake unless its place already has one: each target that inherits a value checks the value."""
         at = at if isinstance(at, Place) else place(at)
         if at not in self._places:
             self.add(name, at, what, *remedy)
@@ -120,7 +120,7 @@ def _message(name: str, at: Place, what: str, remedy: Iterable[str | Step]) -> M
 
 
 def shown(text: str) -> str:
-    """Return `text` for a message: quoted, escaped, shortened, and without possible user info, queries and secrets."""
+    """Return `text` as a message may show it: quoted, escaped, shortened, and without user info, query or secret."""
     if "@" in text:
         return "a value with an @"
     if _looks_random(text):
@@ -130,7 +130,7 @@ def shown(text: str) -> str:
 
 
 def _looks_random(text: str) -> bool:
-    """True if a word switches between capitals, small letters and digits more often than names do."""
+    """True if a word switches between capitals, lower-case letters and digits more often than names do."""
     words = re.findall(r"[\w+/=-]{20,}", text[:_CONSIDERED])
     return any(len(re.findall("[a-z]+|[A-Z]+|[0-9]+", word)) >= len(word) * _OFTEN for word in words)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 DEPTH_LIMIT: Final = 64
 EVENT_LIMIT: Final = 500_000
-"""The limit of events in one file, which bounds memory. Ten thousand subscriptions cause about a hundred thousand."""
+"""The maximum number of parser events in one file; it bounds memory. 10,000 subscriptions cause about 100,000."""
 
 Loader = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 
@@ -54,7 +54,7 @@ class MapNode(Positioned, gc=False):
 
 
 class ListNode(Positioned, gc=False):
-    """A list."""
+    """A list and its items."""
 
     value: list[Node]
 
@@ -71,7 +71,7 @@ class _TooDeep(Exception):
 
 
 def build(file: File, mistakes: Mistakes) -> Node | None:
-    """Return the only document of a file, or None if it is empty or too damaged to continue."""
+    """Return the root node of the only document in a file, or None if there is no document or it cannot be parsed."""
     try:
         events = starmap(Loader(file.data).get_event, repeat((), EVENT_LIMIT))  # a call for each, up to the limit
         builder = _Builder(file.name, events.__next__, mistakes)
@@ -164,7 +164,7 @@ class _Builder(Struct):
 
 
 def refuse_duplicate(member: Member, first: Member, mistakes: Mistakes) -> None:
-    """Report a key that is already defined, in the same mapping or in another file."""
+    """Report a key that is already defined in the same mapping or in another file."""
     what = f"duplicate key {shown(member.key)}: already defined at {place(first)}"
     mistakes.add("duplicate-key", member, what, "remove one of them")
 

@@ -24,7 +24,7 @@ _PIECE = rf"\{{\{{|\}}\}}|\{{({VARIABLE})\}}"
 class Given(Struct, Generic[_Value], frozen=True, gc=False):
     """The value of a field and its node. `sound` is false if the value has a mistake.
 
-    `eventCodes` are sorted, without invalid ones; variables in `webhookUrl` are not yet substituted.
+    Event codes are sorted, and invalid codes are left out. Variables in a webhook URL are not yet substituted.
     """
 
     value: _Value
@@ -33,7 +33,7 @@ class Given(Struct, Generic[_Value], frozen=True, gc=False):
 
 
 class Patch(Struct, frozen=True, gc=False):
-    """The fields that one pattern sets for one subscription. `wanted` is false if the pattern has `null` instead."""
+    """The fields that a pattern sets for a subscription. `wanted` is false if `null` excludes the subscription."""
 
     key: Member
     wanted: bool = True

@@ -30,7 +30,7 @@ class _Valued(Protocol[_Value]):
 
 
 def content(node: Node, kind: type[_Valued[_Value]], name: str, mistakes: Mistakes) -> _Value | None:
-    """Return the content of a node of this kind; for a scalar, the text as written, even for `no` and `0123`."""
+    """Return the content of a node of this kind. The content of a scalar is its text, even for `no` and `0123`."""
     if isinstance(node, kind) and not is_empty(node):
         return node.value
     expected, remedy = _KINDS[kind]
@@ -53,7 +53,7 @@ def is_named(rule: Field, member: Member, mistakes: Mistakes) -> bool:
 def fields(node: Node, name: str, known: Collection[str], mistakes: Mistakes) -> dict[str, Node] | None:
     """Return the values of the `known` keys of a mapping, and report all other keys without their values.
 
-    A misspelt key counts as the key that it resembles, so that no missing key is reported in addition.
+    A misspelt key counts as the key that it resembles, so that the correct key is not also reported as missing.
     """
     given = content(node, MapNode, name, mistakes)
     if given is None:
@@ -90,7 +90,7 @@ def mapping(node: Node, rule: Field, mistakes: Mistakes) -> dict[str, Any] | Non
 
 
 def scalar(node: Node, rule: Field, mistakes: Mistakes) -> Any:
-    """Return a value that is text, one of several words, or a flag."""
+    """Return the value of a field that is text, one of several words, or a flag."""
     value, is_flag = content(node, Scalar, rule.name, mistakes), rule.shape is Shape.FLAG
     if value is None:
         return None
@@ -112,5 +112,5 @@ def is_plain(node: Node, word: str) -> bool:
 
 
 def is_empty(node: Node) -> bool:
-    """True if the node has no value: nothing at all, `~`, or a null where null is not allowed."""
+    """True if the node has no value: it is blank, `~`, or a null where null is not allowed."""
     return type(node) is Scalar and node.plain and node.value in _NO_VALUE

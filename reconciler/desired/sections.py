@@ -36,9 +36,9 @@ Lookup = Callable[[str], str | None]
 
 
 class Pattern(Struct):
-    """A target or a pattern under `subscriptions:`, with its key in each file that has it, and its members.
+    """A target or a pattern under `subscriptions:`: its key in each file that contains it, and its members.
 
-    `misnamed` are the members with invalid names, which are already reported.
+    `misnamed` are the members with invalid names, which have already been reported.
     """
 
     keys: list[Member] = field(default_factory=list)
@@ -110,7 +110,8 @@ def read_recipients(node: Node | None, lookup: Lookup, mistakes: Mistakes) -> tu
     """Return the recipients in the order given.
 
     Error messages never quote a recipient, because the user may have entered a private key by mistake. If the section
-    is missing, the recipients come from the variable. If both are set, they must name the same recipients.
+    is missing, the recipients come from
+    RECONCILER_RECIPIENTS. If both are set, they must name the same recipients.
     """
     given = (lookup(RECIPIENTS_VARIABLE) or "").replace(",", " ").split()
     usable = {recipient for recipient in given if _check(recipient, Place(RECIPIENTS_VARIABLE, 0, 0), mistakes)}

@@ -79,7 +79,7 @@ class _Reader(Struct):
         return Declared(target, variables, given.get(UNKNOWN.name))
 
     def _url(self, key: Field, given: dict[str, Node]) -> str | None:
-        """Return the URL in use for a key: "" if it is optional and absent, or None if it has a mistake."""
+        """Return the URL in use for a key, "" if the key is optional and absent, or None if the URL has a mistake."""
         name, variable = key.name, f"{self.name.variable_prefix}{key.name.upper()}"
         url: str | None = ""
         if name in given:

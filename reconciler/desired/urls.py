@@ -70,13 +70,13 @@ def fault(url: str) -> Fault | None:
 
 
 def base_fault(url: str) -> Fault | None:
-    """Return the fault of a base URL, to which paths are appended, or None if there is none."""
+    """Return the fault of a base URL, to which paths are appended, or None if there is no fault."""
     return fault(url) or (_QUERY if "?" in url else None)
 
 
 @lru_cache(maxsize=4096)
 def _host_fault(scheme: str, host: str) -> Fault | None:
-    """Return the fault of a lower-case host, or of its combination with the scheme, or None if there is none."""
+    """Return the fault of a lower-case host with this scheme, or None if there is no fault."""
     labels = host.split(".")
     try:
         if host.startswith("["):

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from reconciler.service.api import ServiceClient
 
 _PATIENCE, _PATIENCE_IN_CI = 5.0, 300.0
-"""Seconds to wait until the creates of another run end. A run in CI waits longer, because nobody is watching it."""
+"""Seconds to wait for the creates of another run to end. A run in CI waits longer, because nobody is watching it."""
 _ADDRESSES = ("base_url", "auth_url", "audience_base")
 
 
@@ -50,7 +50,7 @@ def refuse_too_many(plan: Plan, most: int | None) -> None:
 
 
 def refuse_unpinned(project: Project, plan: Plan, *, plaintext: bool) -> None:
-    """Raise Refused if service addresses or recipients are set only in `config/`; the message names their variables."""
+    """Raise Refused if service URLs or recipients are set only in `config/`; the message names the variables to set."""
     missing = [
         f"{name.variable_prefix}{field.upper()}"
         for name, planned in plan.targets.items()

@@ -5,7 +5,7 @@ Running it again continues an interrupted copy.
 1. TO begins with FROM's id and an open loss, so that nothing is created there. (If TO holds a closed record, only the
    loss is appended.)
 2. FROM is closed: it names TO, and nothing more is appended to it.
-3. Everything in FROM is merged into TO, and the loss of step 1 ends, in one append.
+3. One append merges everything in FROM into TO, and ends the loss of step 1.
 
 Each step is chosen from the contents of both places, so any run can continue a copy that was killed. The two places
 never allow creates at the same time.
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _STEPS = 3
 _CUT_SHORT = {Obstacle.NOT_FROM_HERE, Obstacle.SECOND_MISSING}
-"""The obstacles at TO if step 1 was interrupted. As long as FROM is open, nothing depends on that step."""
+"""The obstacles that an interrupted step 1 may leave at TO. As long as FROM is open, nothing depends on step 1."""
 
 
 class CopyStep(Struct, frozen=True):
@@ -66,7 +66,7 @@ class Copy:
     def next_step(self) -> tuple[CopyStep | None, Reading, Reading | None]:
         """Return the next step and the two readings that it is based on; the step is None if the copy is complete.
 
-        Raises Refused if a gate of either place is closed or if TO is in use. Raises RecordError.
+        Raises RecordError, and Refused if a gate of either place is closed or if TO is in use.
         """
         with self._about(self._from):
             source = self._from.read()

@@ -32,7 +32,7 @@ def _usable(value: str) -> str:
 class Credentials(BaseSettings):
     """The client id and the client secret of a target.
 
-    Each is read from a variable whose name is the target's prefix and the field name in upper case.
+    Each is read from a variable whose name is the target's prefix followed by the field name in upper case.
     """
 
     model_config = SettingsConfigDict(hide_input_in_errors=True, frozen=True)

@@ -33,7 +33,7 @@ _MISTAKES_SHOWN = 10
 _CREDENTIAL_FIELDS = ("CLIENT_ID", "CLIENT_SECRET")
 
 Check = tuple[str, str, Callable[[], Iterable[Finding]]]
-"""A check: its name, the place that its errors name, and a function that returns its findings."""
+"""A check: its name, the place that its errors mention, and a function that returns its findings."""
 
 
 def examine(project: Project, patterns: tuple[str, ...], *, write: bool = False) -> list[Finding]:

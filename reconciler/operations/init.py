@@ -67,14 +67,14 @@ class Written(Struct, frozen=True):
 
 
 def proposed_state(directory: Path, *, github: bool = False) -> str:
-    """Return the proposed place of the record: a branch for GitHub or in a git work tree with a remote, else a file."""
+    """Return the proposed place of the record: a branch if `github` is true or git has a remote, otherwise a file."""
     return BRANCH if github or _git(directory, "remote") else FILE
 
 
 def initialize(directory: Path, choices: Choices, data_directory: Path) -> Written:
     """Write the files of a new project, or the missing files of an existing one.
 
-    Raises Refused if a file exists already, SettingsError for unusable choices, ConfigError and OSError.
+    Raises ConfigError, OSError, Refused if a file already exists, and SettingsError if a choice is unusable.
     """
     config = directory / choices.config
     existing = sorted(str(path.relative_to(directory)) for path in config.glob("**/*.y*ml")) if config.is_dir() else []
@@ -154,7 +154,7 @@ def _check(choices: Choices, state: str) -> None:
 
 
 def _config(choices: Choices, state: str, recipient: str) -> dict[str, str]:
-    """Return the texts of the files of a new `config/`, by path. Every region has every environment."""
+    """Return the texts of the files in a new `config/`, by path. Every region has every environment."""
     regions, environments = (tuple(dict.fromkeys(names)) for names in (choices.regions, choices.environments))
     values = {
         "regions": regions,
@@ -233,7 +233,7 @@ def _make_key(data_directory: Path, undo: ExitStack) -> tuple[str, Path]:
 
 
 def _rendered(name: str, values: Mapping[str, Any]) -> str:
-    """Return a template filled with values. Its delimiters are [[ ]] and [% %], as YAML and workflows use braces."""
+    """Return a template filled with values. Delimiters are [[ ]] and [% %], because YAML and workflows use braces."""
     import jinja2  # noqa: PLC0415 - no other command needs it
 
     environment = jinja2.Environment(
@@ -245,7 +245,7 @@ def _rendered(name: str, values: Mapping[str, Any]) -> str:
 
 
 def _write(directory: Path, files: Mapping[str, str], undo: ExitStack) -> None:
-    """Write all files. Raises Refused if a file exists already, or is in the way of a directory."""
+    """Write all files. Raises Refused if one already exists, or if a directory is needed where a file exists."""
     in_the_way = {
         str(path)
         for name in files

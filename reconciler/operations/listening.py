@@ -36,8 +36,8 @@ class SignatureCheck:
     """Checks that the path of a request belongs to a subscription, and that a secret of the subscription signed it.
 
     `known` returns the recorded secrets by URL template; a set is empty if no secret is recorded. After a refusal, it
-    is called again, at most every two seconds, because a subscription may have been created meanwhile; if that call
-    fails, `warn` gets the error.
+    is called again, but at most every two seconds, because a subscription may have been created in the meantime. If
+    this call fails, `warn` gets the error.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class Listening:
         self._stack.close()
 
     def _report(self, delivery: Delivery) -> None:
-        """Queue a delivery. Drop it if the queue stays full for five seconds: the sender waits for the answer."""
+        """Queue a delivery. Drop it if the queue stays full for five seconds, because the sender is waiting."""
         try:
             self._queue.put(delivery, timeout=_PATIENCE)
         except Full:

@@ -69,7 +69,7 @@ _REASONS = {
 
 
 def _is_trusted(project: Project, notification: Captured) -> bool:
-    """True if a notification counts: its signature was valid or, without `verification.enforce`, was not checked."""
+    """True if a notification is trusted: its signature is valid or, without `verification.enforce`, was not checked."""
     verification = project.desired.verification
     if verification is not None and verification.enforce:
         return notification.verified is True
@@ -100,7 +100,7 @@ def _learned(record: Record, facts: Iterable[Received], now: float) -> Iterator[
 
 
 def _ask_for_secret(attempt: Attempt, now: float) -> tuple[Step, ...]:
-    """Return the step to get the secret of a create whose answer was lost, or no step if the secret is not needed."""
+    """Return the step that gets the secret of a create whose answer was lost, or no step if no secret is needed."""
     if attempt.responses or attempt.secrets or attempt.superseded_by or attempt.in_flight(now):
         return ()
     return (secret_step(attempt),)

@@ -23,7 +23,7 @@ _NOT_IN_FIELDS = "the record, the service URLs or the recipients"
 
 
 class SavedChange(Struct, frozen=True):
-    """A change of a saved plan. Changes are compared by digest; the other fields serve to describe differences."""
+    """A change of a saved plan. Changes are compared by digest; the other fields are used to describe differences."""
 
     address: str
     action: str
@@ -76,7 +76,7 @@ def refuse_overwriting(file: Path) -> None:
 
 
 def refuse_changed(plan: Plan, digest: str, saved: SavedPlan | None = None, file: Path | None = None) -> None:
-    """Raise Refused, with the differences, unless the plan has the digest reviewed, such as that of a `file`."""
+    """Raise Refused unless the plan has the reviewed digest. The error lists the differences from `saved`, if given."""
     if plan.digest == digest:
         return
     review = Step("review the new plan", ("reconciler", "plan", *plan.options, *(("--out", str(file)) if file else ())))
@@ -130,7 +130,7 @@ def unreviewed_changes(
 def _why_unreviewed(
     change: SavedChange, plans: Sequence[SavedPlan], contains: Callable[[str], bool], before: str
 ) -> str:
-    """Return the reason why a review has not shown a change, or "" if it has.
+    """Return the reason why a review has not shown a change, or "" if it has shown it.
 
     `plans` are the plans of the review. The reason `before` is returned if none of them has a change for the address.
     """

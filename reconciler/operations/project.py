@@ -35,7 +35,7 @@ _ACTIONS = {"actor": "GITHUB_ACTOR", "rerun_by": "GITHUB_TRIGGERING_ACTOR", "com
 
 
 class Flags(Struct, frozen=True):
-    """The values of the global flags or, for each missing flag, of its variable.
+    """The values of the global flags. A flag that is not given has the value of its variable.
 
     A path or place is None if neither is set. If `state` is set, `record:` in `config/` is ignored. `timeout` is in
     seconds.
@@ -66,7 +66,7 @@ class Project:
 
     @cached_property
     def place(self) -> str:
-        """Return the place of the record: from a flag or variable, else from `config/`, else a file."""
+        """Return the place of the record. A flag or variable takes precedence over `config/`; the default is a file."""
         return self.flags.state or self.desired.state or _DEFAULT_STATE
 
     @property
@@ -82,7 +82,7 @@ class Project:
         return self.journal_at(self.place, "" if self.flags.state else self.desired.record)
 
     def journal_at(self, place: str, expected: str = "") -> Journal:
-        """Return the journal of the record at a place; `expected` is its required id, or "" for any.
+        """Return the journal of the record at a place; `expected` is the id that it must have, or "" for any id.
 
         Raises SettingsError.
         """
@@ -102,13 +102,13 @@ class Project:
 
     @property
     def cache_directory(self) -> Path:
-        """Return the directory of the token cache and of copies of git branches; it may be deleted at any time."""
+        """Return the directory for the token cache and copies of git branches; it may be deleted at any time."""
         given = self.flags.cache_dir
         return Path(given).absolute() if given else home("XDG_CACHE_HOME", ".cache") / "reconciler"
 
     @property
     def data_directory(self) -> Path:
-        """Return the directory of data that must not be lost: heads, unencrypted responses, recovery files."""
+        """Return the directory for data that must not be lost: heads, unencrypted responses, recovery files."""
         return home("XDG_DATA_HOME", ".local/share") / "reconciler"
 
     @property
@@ -129,7 +129,7 @@ class Project:
         return {"user": user, "host": platform.node()}
 
     now = staticmethod(time.time)
-    """Returns the current time in epoch seconds."""
+    """Returns the current time, in seconds since the epoch."""
 
     def at(self) -> str:
         """Return the current time in the format of facts."""

@@ -1,7 +1,7 @@
 """Writes and reads recovery files, which hold the facts that an apply could not append to the record.
 
 A file holds one line of JSON for each fact, with the id of the record. The `origin` of a fact is derived from its
-content, so the fact gets the same id, however often it is recovered.
+content, so a fact that is recovered several times always gets the same id.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _recovery_lines(data: bytes, where: str, known: Mapping[bytes, str]) -> tupl
 
 
 def _ids(lines: Iterable[Line]) -> Mapping[bytes, str]:
-    """Return the ids of recorded facts by content, because a failed append may have reached the record."""
+    """Return the ids of recorded facts by content. An append that failed may still have reached the record."""
     return {encode(replace(line.fact, origin="")): line.id for line in lines}
 
 

@@ -66,7 +66,7 @@ class Responses:
         (self._directory / name).unlink(missing_ok=True)
 
     def keep(self, attempt: str, answer: Answer) -> str:
-        """Store the response to a create durably and return the text for the record.
+        """Store the response to a create durably, and return the text to put in the record.
 
         Raises SettingsError and RecordError. An encrypted response is returned even if its file cannot be written.
         """
@@ -80,11 +80,11 @@ class Responses:
         return sealed
 
     def text_of_secret(self, attempt: str, secret: bytes) -> str:
-        """Return the text for the record of a secret that was set by hand: encrypted, or the name of a file to save."""
+        """Return the text to record for a secret set by hand: the encrypted secret, or the name of a file for it."""
         return seal(secret, self._recipients) if self._recipients else _FILE + _new_name(attempt, "secret")
 
     def save_secret(self, text: str, secret: bytes) -> None:
-        """Save a secret durably in the file that its text names, if it names one. Raises RecordError."""
+        """Save a secret durably if `text` names a file. An encrypted secret needs no file. Raises RecordError."""
         if text.startswith(_FILE):
             self._write(text.removeprefix(_FILE), secret)
 
@@ -180,7 +180,7 @@ def field_of(body: bytes, name: str) -> str:
 
 
 def fields_of(body: bytes) -> dict[str, Any]:
-    """Return the fields of a JSON object, or none if the data is no JSON object."""
+    """Return the fields of a JSON object, or no fields if the data is not a JSON object."""
     try:
         document = json.loads(body)
     except (ValueError, RecursionError):

@@ -99,7 +99,7 @@ def _texts(responses: Responses, attempt: Attempt) -> list[str]:
 
 
 def _secrets(responses: Responses, attempt: Attempt, identity: Path | None) -> Iterator[bytes]:
-    """Yield the possible secrets of an attempt: secrets set by hand, and unrecorded texts in its responses."""
+    """Yield the possible secrets of an attempt: secrets set by hand, and texts that occur only in its responses."""
     clear = {"", attempt.url, *attempt.codes, *map(str, attempt.fields.values())}
     problem: ReconcilerError | None = None
     found = False

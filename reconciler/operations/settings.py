@@ -27,7 +27,7 @@ _FILE_LIMIT = 1 << 16
 class Sources(Discreet, frozen=True, dict=True):
     """Looks up settings by variable name. An empty variable counts as unset, so the next source is tried.
 
-    `environ` is a copy of the environment, `directory` the working directory, which may hold a `.env`. The `.env` is
+    `environ` is a copy of the environment. `directory` is the working directory, which may hold a `.env`. The `.env` is
     not read if `CI` is set: a checkout must not choose the settings of a job.
     """
 
@@ -41,7 +41,7 @@ class Sources(Discreet, frozen=True, dict=True):
         return self._find(name)[0]
 
     def source(self, name: str) -> str:
-        """Return a description of the source of `name`, or "" if it is unset. Raises SettingsError like `get`."""
+        """Return a description of the source of `name`, or "" if it is unset. Raises SettingsError, as `get` does."""
         return self._find(name)[1]
 
     def _find(self, name: str) -> tuple[str | None, str]:

@@ -1,4 +1,4 @@
-"""Prepares the statements of a person about the record, and appends exactly what was shown."""
+"""Prepares the statements that a person makes about the record, and appends exactly what was shown."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from reconciler.record.statements import Statement
 
 CONFLICTS = 10
-"""The maximum number of tries to append a statement while other runs append first."""
+"""How often an append of a statement is tried if other runs keep appending first."""
 
 
 class AppendResult(Struct, frozen=True):
