@@ -170,7 +170,7 @@ class Transport:
         """Send one request and return its result after at most `timeout` seconds. Raises nothing.
 
         Another thread calls `may_send` just before it sends the first byte, and sends nothing if the call returns false
-        or raises. The reason of a failure contains none of `secrets`.
+        or raises. The reason for a failure contains none of `secrets`.
         """
         started = steady()
         exchange = _Exchange(method, timeout, may_send)
