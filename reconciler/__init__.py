@@ -18,7 +18,7 @@ The pipeline, which ARCHITECTURE.md describes by function:
    command line and prints the results.
 
 `model` has the values that all rooms share, `disk` has durable writes and locks, and `errors` has the errors with their
-exit codes. `notifications` verifies what the service sends and reads what was captured. `sandbox` is a local stand-in
+exit codes. `notifications` verifies and parses notifications, and reads captured ones. `sandbox` is a local stand-in
 for the service and `receiver` for a partner's endpoint, both on the server in `http_server`; neither shares code with
 `service`.
 """

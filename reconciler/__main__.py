@@ -6,8 +6,8 @@ import gc
 import signal
 
 _COLLECTOR_THRESHOLD = 200_000
-"""The number of new objects between two garbage collections. With the default of 700, collections take longer than the
-planning for a large configuration and a long record, although almost nothing in them is garbage. A finite number bounds
+"""The number of new objects between two garbage collections. With the default of 700, a large configuration and a long
+record, collections take longer than the planning itself, although almost no object is garbage. A finite number bounds
 the memory of a long run."""
 
 gc.set_threshold(_COLLECTOR_THRESHOLD)

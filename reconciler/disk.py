@@ -1,6 +1,6 @@
 """Durable writes, private directories, and locks with a timeout.
 
-Each function returns only after the data and names that it wrote are on the disk.
+Each function returns only after the data and names that it wrote are on disk.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _CANNOT_BE_SYNCED = {EACCES, EPERM, EINVAL, EROFS, ENOTSUP}
-"""The errors of a sync that is not permitted, or not possible because the file system is read-only."""
+"""The error numbers of a sync that is not permitted or not possible, for example on a read-only file system."""
 
 
 def open_regular(path: Path, flags: int) -> int:
@@ -36,7 +36,7 @@ def open_regular(path: Path, flags: int) -> int:
 
 
 def write_at(descriptor: int, data: bytes, offset: int) -> None:
-    """Write all of `data` at `offset`, in several writes if needed, and wait until it is on the disk."""
+    """Write all of `data` at `offset`, in several writes if needed, and wait until it is on disk."""
     rest = memoryview(data)
     while rest:
         written = os.pwrite(descriptor, rest, offset)
@@ -61,7 +61,7 @@ def make_directory(path: Path, mode: int) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Wait until the names in a directory are on the disk."""
+    """Wait until the names in a directory are on disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -80,7 +80,7 @@ def settle(descriptor: int) -> None:
 
 @cache
 def settle_name(path: Path) -> None:
-    """Wait until the name of an existing file is on disk. Its creator may have been killed before that.
+    """Wait until the name of an existing file is on disk. Its creator may have been killed before syncing it.
 
     Once per process is enough: a name that is on disk stays there.
     """
@@ -92,7 +92,7 @@ def settle_name(path: Path) -> None:
 
 
 def replace_file(path: Path, data: bytes, mode: int) -> None:
-    """Create or replace a file atomically, once `data` is on the disk."""
+    """Create or replace a file atomically, once `data` is on disk."""
     beside = _write_beside(path, data, mode)
     try:
         beside.replace(path)
@@ -103,7 +103,7 @@ def replace_file(path: Path, data: bytes, mode: int) -> None:
 
 @contextmanager
 def written_beside(path: Path, data: bytes, mode: int) -> Iterator[Path]:
-    """Yield a temporary file next to `path`, to be linked to `path`. It holds `data`, already synced to disk."""
+    """Write `data` durably to a temporary file next to `path`. Yield it, so that the caller can link it to `path`."""
     beside = _write_beside(path, data, mode)
     try:
         yield beside
@@ -112,9 +112,9 @@ def written_beside(path: Path, data: bytes, mode: int) -> Iterator[Path]:
 
 
 def _write_beside(path: Path, data: bytes, mode: int) -> Path:
-    """Write a new file in the directory of `path`.
+    """Write `data` to a new file in the directory of `path`, and return the new file's path.
 
-    Its name begins with a dot, so that no reader takes it for a record.
+    The new name begins with a dot, so that no reader takes it for a record.
     """
     beside = path.with_name(f".{path.name}.{os.urandom(8).hex()}.new")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
@@ -185,7 +185,7 @@ def _lock_now(descriptor: int) -> bool:
 def _holder(descriptor: int) -> str:
     """Return a description of the process that holds the lock on an open file, if /proc shows it.
 
-    It contains only the program's name, because the arguments may contain secrets.
+    The description has only the program's name, because the arguments may contain secrets.
     """
     status = os.fstat(descriptor)
     file = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
@@ -225,7 +225,7 @@ _FUSE_WITH_LOCKS = {
 def host_only_locks(path: Path) -> str | None:
     """Return the result of `find_host_only_locks` for a path, which need not exist.
 
-    Return None if the mount table in /proc cannot be read.
+    Returns None if the mount table in /proc cannot be read.
     """
     try:
         mounts = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
@@ -235,7 +235,7 @@ def host_only_locks(path: Path) -> str | None:
 
 
 def find_host_only_locks(mounts: str, path: str) -> str | None:
-    """Return the type and mount option of the file system of `path` if its locks may be local to this host, or None.
+    """Return the type and mount option of the file system of `path` if only this host may see its locks, or else None.
 
     `mounts` is a mountinfo table (proc(5)). `path` is absolute and has no symbolic links.
     """

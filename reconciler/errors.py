@@ -8,7 +8,7 @@
     ├── SelectionError          1   a -t that matches nothing
     ├── Refused                 1   a gate or a guard stopped the run before anything was changed
     ├── RecordError             1   the record
-    │   ├── RecordMissing       1   no record at the place: never treated as an empty one
+    │   ├── RecordMissing       1   no record at the place: never treated as an empty record
     │   ├── RecordDamaged       1   a line breaks the chain, or the data is no record
     │   ├── RecordClosed        1   the record continues at another place
     │   ├── HeadMoved           1   another run appended first
@@ -79,7 +79,7 @@ class Message(Struct, frozen=True, gc=False):
 
 
 def step(text: str, *command: str) -> Step:
-    """Return a step. `command` has the words of its command."""
+    """Return a step with this text and the words of its command."""
     return Step(text, command)
 
 
@@ -124,7 +124,7 @@ class RecordError(ReconcilerError):
 
 
 class RecordMissing(RecordError):
-    """There is no record at the place. It is never treated as an empty one."""
+    """There is no record at the place. A missing record is never treated as an empty record."""
 
 
 class RecordDamaged(RecordError):
@@ -136,11 +136,11 @@ class RecordClosed(RecordError):
 
 
 class HeadMoved(RecordError):
-    """An append was refused because the record's head is not the one that the append was made for."""
+    """An append was refused because the record no longer has the head that the append was made for."""
 
 
 class StoreUnavailable(RecordError):
-    """The store could not be read or written. An append may have reached it nevertheless."""
+    """The store could not be read or written. An append may nevertheless have reached it."""
 
 
 class ServiceError(ReconcilerError):

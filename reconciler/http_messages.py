@@ -1,6 +1,6 @@
 """HTTP/1.1 requests and responses as values, and a strict parser for requests (RFC 9112).
 
-An ambiguous request is refused with 400, and the size of head and body is limited.
+An ambiguous request is refused with 400, and the sizes of the head and the body are limited.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Head(Struct, frozen=True):
 
 
 def parse_head(lines: list[str]) -> Head:
-    """Return the head of a request from its lines, given without line ends. Raises Malformed."""
+    """Parse the lines of a request's head. The lines have no line ends. Raises Malformed."""
     request_line = _REQUEST_LINE.fullmatch(lines[0])
     if request_line is None:
         raise Malformed(400, "expected a method, a path and HTTP/1.1")
@@ -119,7 +119,7 @@ def _announced_length(lengths: list[str], codings: list[str], *, is_old: bool) -
 
 
 def _read_line(stream: BufferedReader, limit: int, status: int) -> bytes:
-    """Return a line with its CRLF. Raises Malformed for another line end, or with `status` if the line is too long."""
+    """Return a line with its CRLF. Raises Malformed for any other line end, and with `status` for an overlong line."""
     line = stream.readline(limit)
     if not line.endswith(b"\r\n") or b"\r" in line[:-2]:
         raise Malformed(status if len(line) == limit else 400, "expected lines that end with CRLF")

@@ -1,8 +1,8 @@
 """An HTTP/1.1 server on 127.0.0.1 that calls a function for each request; used by the sandbox and the receiver.
 
 Each connection has a thread. Requests are parsed strictly (RFC 9112): an ambiguous request is answered with 400. The
-resources of a sender are limited: the size of head and body, the time for a request, and the number of connections. If
-there are too many connections, the oldest one without a complete request is closed.
+resources of a sender are limited: the sizes of the head and the body, the time for a request, and the number of
+connections. If there are too many connections, the oldest one without a complete request is closed.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def send_whole(connection: socket, head: bytes, response: Response) -> None:
 class Server(ThreadingHTTPServer):
     """A server on a port of 127.0.0.1 (0: any free port). The port is bound at once and served in a `with` block.
 
-    `handle` answers a request, and `failed` is called with its exceptions. `transmit` sends the head and the body of a
+    `handle` answers a request, and `failed` is called with each exception that `handle` raises. `transmit` sends a
     response. A sender has `patience` seconds to send a request, and the same time to begin the next one. `url` is the
     server's address without a path. Raises SettingsError if the port is not available.
     """
@@ -109,7 +109,7 @@ class Server(ThreadingHTTPServer):
         self.stop()
 
     def stop(self) -> None:
-        """Stop accepting connections, wait some seconds for answers to requests already read, and end the threads."""
+        """Stop accepting connections, give requests already read some seconds to be answered, and end the threads."""
         if self._acceptor.ident is not None:
             self.shutdown()
             self._acceptor.join()
@@ -124,7 +124,7 @@ class Server(ThreadingHTTPServer):
                 thread.join(max(0.0, deadline - time.monotonic()))
 
     def server_bind(self) -> None:
-        """Bind the port. Unlike HTTPServer, do not look up the host's full name, which may take seconds."""
+        """Bind the port. Unlike HTTPServer, this does not look up the host's full name, which may take seconds."""
         TCPServer.server_bind(self)
         self.server_name, self.server_port = "127.0.0.1", self.socket.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.server_port}"
@@ -166,7 +166,7 @@ class Server(ThreadingHTTPServer):
         self.close_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the base class gives them
-        """Ignore an error of a sender that has disconnected, and report any other."""
+        """Ignore an error of a sender that has disconnected, and report any other error."""
         problem = sys.exception()
         if isinstance(problem, Exception) and not isinstance(problem, OSError):
             self.failed(problem)
@@ -225,7 +225,7 @@ class _Connection(StreamRequestHandler):
             self.server.transmit(self.connection, head, response)
 
     def _read(self) -> tuple[Request, bool]:
-        """Return the next request, and True if it is the last. For an unreadable request, `problem` is the answer."""
+        """Return the next request, and True if it is the last. `problem` is the answer to an unreadable request."""
         self._paced.allow(self.server.patience)
         begun = Request()
         try:

@@ -68,7 +68,7 @@ class _Coded(Struct, rename="pascal"):
 
 
 def line_of(captured: Captured) -> bytes:
-    """Return a notification as a line of the file, with its newline. It is ASCII, so no terminal interprets it."""
+    """Return a notification as a line of the file, with its newline. The line is ASCII: no terminal interprets it."""
     headers = [[name, _LEFT_OUT if name.lower() in _UNRECORDED else value] for name, value in captured.headers]
     document = {
         "at": captured.at,
@@ -116,7 +116,7 @@ def parse_line(line: bytes, where: str) -> Captured:
 def read_captured(path: Path) -> Iterator[Captured]:
     """Yield the notifications in a capture file (`-` is standard input) in order. An incomplete last line is ignored.
 
-    Raises SettingsError for a file that cannot be read, or for an invalid line, with its number.
+    Raises SettingsError if the file cannot be read, or if a line is invalid; the message then has the line's number.
     """
     try:
         with nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb") as file:

@@ -2,8 +2,8 @@
 
 The service does not document its scheme (service description, section 6), so the scheme is a parameter, a
 `Verification`. A header holds the signature, alone or among other items (`t=1700000000,v1=…`); an item belongs to the
-scheme if it begins with the prefix. One matching item and one matching secret are enough. Headers are pairs with names
-in any case.
+scheme if it begins with the prefix. One matching item and one matching secret are enough. Headers are pairs of a
+name, in upper or lower case, and a value.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ _MOST_HEADERS, _MOST_CHARACTERS, _MOST_PREFIXES, _MOST_MOMENTS = 200, 1024, 8, 1
 
 
 def verify(scheme: Verification, secrets: Iterable[bytes], headers: Headers, body: bytes) -> str | None:
-    """Return None if one of the secrets signed this request, otherwise the reason. Compares in constant time.
+    """Return None if this request was signed with one of the secrets, otherwise the reason why it is refused.
+
+    The comparison takes constant time.
 
     A secret that is not valid in the `key_encoding` matches no signature.
     """
@@ -68,7 +70,7 @@ def sign(scheme: Verification, secret: bytes, headers: Headers, body: bytes) -> 
 
 
 def detect(secrets: Iterable[bytes], headers: Headers, body: bytes) -> list[Verification]:
-    """Return every scheme under which one of the secrets signed this request, sorted.
+    """Return all schemes under which this request was signed with one of the secrets, sorted.
 
     All headers, algorithms and encodings are tried, with every prefix that occurs. The signed content is assumed to be
     the body, alone or after the value of a header that looks like a time or an id. The work is bounded for any headers.
@@ -91,7 +93,7 @@ def detect(secrets: Iterable[bytes], headers: Headers, body: bytes) -> list[Veri
 
 
 def _signatures(headers: Headers) -> dict[bytes, set[tuple[str, str, str]]]:
-    """Return each possible signature in the headers, with the header, prefix and encoding of each place."""
+    """Return each possible signature in the headers, with the header, prefix and encoding of each occurrence."""
     places: dict[bytes, set[tuple[str, str, str]]] = {}
     for (header, value), encoding in product(headers, ENCODINGS):
         prefixes: dict[bytes, str] = {}
@@ -142,7 +144,7 @@ def _items(value: str, prefix: str) -> Iterator[str]:
 
 
 def _decode(text: str, encoding: str) -> bytes:
-    """Return the decoded bytes of a text, or b"" if it is invalid. Base64 may use either alphabet, padded or not."""
+    """Decode a text; return b"" if it is invalid. Base64 may use either alphabet, with or without padding."""
     if encoding == "hex":
         return bytes.fromhex(text) if _HEX.fullmatch(text) else b""
     plain = text.rstrip("=").replace("-", "+").replace("_", "/")

@@ -22,7 +22,7 @@ _PATIENCE = 10.0  # seconds to wait for another process to append; the sender of
 
 
 class _Batch(Struct):
-    """Lines that are written together. `problem` is the reason why the write failed, if it failed."""
+    """Lines that are written together. `problem` is the error if the write failed, otherwise None."""
 
     lines: list[bytes] = field(default_factory=list)
     written: bool = False

@@ -1,4 +1,4 @@
-"""Receives notifications: turns each request into a response, and reports it."""
+"""Receives notifications: answers each request and reports it."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Receiver:
     """Answers requests from any number of threads.
 
     `save` appends a line durably or raises OSError. `report` receives every delivery before it is answered. `check`
-    returns the reason to refuse a request, or None if its signature is valid. `sleep` waits for a number of seconds.
+    returns the reason to refuse a request, or None if the signature is valid. `sleep` waits for a number of seconds.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Receiver:
     def _refuse(self, request: Request, captured: Captured, refusal: Refusal | None) -> Delivery | None:
         """Return the refusal of a request, or None if it is acceptable.
 
-        A request is refused if it is no notification, has an unknown path or, with `enforce`, a bad signature.
+        It is refused if it is not a notification, if its path is unknown or, with `enforce`, if its signature is bad.
         """
         if request.problem is not None:
             return Delivery(

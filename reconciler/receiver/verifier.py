@@ -39,8 +39,8 @@ class Verifier:
     """Verifies requests by the scheme `verification` with the secrets of a subscription.
 
     A subscription has several secrets during a rotation. Any number of threads may use a verifier. `enforce` is
-    ignored: a bad signature is always refused. Raises ValueError for invalid settings, for no secrets, and for a secret
-    that is not valid in the `key_encoding`.
+    ignored: a bad signature is always refused. Raises ValueError if a setting is invalid, if there are no secrets, or
+    if a secret is not valid in the `key_encoding`.
     """
 
     def __init__(self, verification: Verification, secrets: Iterable[str | bytes]) -> None:
@@ -59,10 +59,10 @@ class Verifier:
                 raise ValueError(f"secret {number} is empty or not in the key_encoding {verification.key_encoding}")
 
     def verify(self, headers: Headers, body: bytes) -> None:
-        """Raise BadSignature unless one of the secrets signed this request; the comparison takes constant time.
+        """Raise BadSignature unless this request was signed with one of the secrets.
 
-        `body` must be the raw body, byte for byte: JSON that was parsed and serialised again has a different signature.
-        Raises TypeError if `body` is not bytes.
+        The comparison takes constant time. `body` must be the raw body, byte for byte: JSON that was parsed and
+        serialised again has a different signature. Raises TypeError if `body` is not bytes.
         """
         if not isinstance(body, bytes | bytearray | memoryview):
             raise TypeError(f"expected the raw body as bytes, as it was received, not {type(body).__name__}")
@@ -94,7 +94,7 @@ def attempt_of(url: str, template: str) -> str | None:
 
 
 def fits(url: str, template: str) -> bool:
-    """True if a URL, or a path with its query, matches the template with the id of some attempt."""
+    """True if a URL, or a path with its query, matches the template with an attempt id in place of `{attempt}`."""
     return _fit(url, template) is not None
 
 

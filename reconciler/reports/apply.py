@@ -1,4 +1,4 @@
-"""Builds the document of an apply: first the problems that need a person, then every result, then the next steps."""
+"""Builds the document of an apply: first the problems that need attention, then every result, then the next steps."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WORDS = ("created", "rejected", "not sent", "outcome unknown", "restored", "rem
 WORDS = dict(zip(Done, _WORDS, strict=True))
 _SEVERAL = {Done.REQUESTED: "removals requested"}
 TONES = {Done.CREATED: Tone.ADDED, Done.RESTORED: Tone.CHANGED, Done.REQUESTED: Tone.REMOVED}
-"""WORDS names each outcome, in the order of `Done`. TONES holds the tones of the outcomes that are not errors."""
+"""WORDS maps each outcome to its name. TONES maps the outcomes that are not errors to their tones."""
 _ELSEWHERE = "already done by another run"
 _COLUMNS = ("", "address", "outcome", "HTTP", "attempt")
 
@@ -123,7 +123,7 @@ def _waiting(applied: Applied) -> list[Result]:
 
 
 def _problems(applied: Applied, passed_over: Sequence[Result]) -> Iterator[Message]:
-    """Yield the reason for each change that was not carried out."""
+    """Yield the reason for each change that was not carried out, except for the results in `passed_over`."""
     said = {message.what for message in applied.messages}
     settled_below = {attempt.address for attempt in applied.unresolved}
     for result in applied.results:
@@ -151,7 +151,7 @@ def _problem(result: Result, applied: Applied) -> Message:
 def unresolved_alerts(
     attempts: Iterable[Attempt], plan: Plan | None, label: str = "Error", now: float = 0.0
 ) -> tuple[Alert, ...]:
-    """Return alerts about unknown outcomes. The plan gives the reasons, because it takes notifications into account.
+    """Return alerts about unknown outcomes. The reasons come from the plan, which takes notifications into account.
 
     For an attempt that the next apply sends again, the alert is only a note.
     """
@@ -161,13 +161,13 @@ def unresolved_alerts(
 
 
 def to_ask(attempts: Iterable[Attempt], plan: Plan | None) -> list[Attempt]:
-    """Return the attempts that the operator must look up: those that neither the next apply nor a command settles."""
+    """Return the attempts that the operator must look up, because neither the next apply nor a command settles them."""
     said = [(attempt, _in_plan(attempt, plan)) for attempt in attempts]
     return [attempt for attempt, message in said if message is None or message.name in ("unresolved", "in-flight")]
 
 
 def _in_plan(attempt: Attempt, plan: Plan | None) -> Message | None:
-    """Return the message of a plan about an unresolved attempt, or None if the plan has none."""
+    """Return the plan's message about an unresolved attempt, or None if there is no such message."""
     for change in plan.changes if plan else ():
         blocking = [blocker.id for blocker in change.blocking]
         if change.action is Action.RETRY and attempt.id in change.concerns:
@@ -186,7 +186,7 @@ def _letters(applied: Applied) -> Iterator[Letter]:
 
 
 def confirm_command(attempts: Sequence[Attempt], codes: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the words of the command that confirms the removal of attempts of one target, or of these codes."""
+    """Return the words of the command that confirms removals on one target: of attempts, or only of their `codes`."""
     first, *others = {attempt.address for attempt in attempts}
     where = f"{first.target}/*" if others else first
     return "reconciler", "removal", "confirm", where, *removal_options([attempt.id for attempt in attempts], codes)

@@ -45,7 +45,7 @@ def differences(before: FieldValues, after: FieldValues) -> tuple[Field, ...]:
 
 
 def _name_and_texts(level: DiffLevel) -> tuple[str, str, str]:
-    """Return the name of a field and its texts before and after, each "" if the field is absent there."""
+    """Return the name of a field and its texts before and after. A text is "" if that side lacks the field."""
     name = str(level.path(output_format="list")[0])
     return name, *(", ".join(_items(side)) for side in (level.t1, level.t2))  # type: ignore[return-value]
 

@@ -50,7 +50,7 @@ def validation_document(
 ) -> Document:
     """Return the document of `validate`.
 
-    `count` is the total number of mistakes, if `mistakes` holds only some of them.
+    `count` is the total number of mistakes if `mistakes` holds only some of them.
     """
     mistaken = counted(len(mistakes) if count is None else count, "mistake")
     warned = f", {counted(len(warnings), 'warning')}" if warnings else ""

@@ -1,6 +1,6 @@
 """Defines a document: the content of a report, independent of its format.
 
-Its text may come from other systems, so every serialiser escapes all of it.
+The text of a document may come from other systems, so every serialiser escapes all text.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Table(Struct, frozen=True):
 
 
 class Field(Struct, frozen=True):
-    """A field that differs: a changed value has `before` and `after`, an added or removed value only one of them."""
+    """A field that differs. A changed field has `before` and `after`; an added or removed field has only one."""
 
     name: str
     before: str = ""
@@ -79,7 +79,7 @@ class Changed(Struct, frozen=True):
 
 
 class Todo(Struct, frozen=True):
-    """A step to take: an imperative phrase, and the commands to run, without the global flags."""
+    """A step to take: an imperative phrase and the commands to run. The commands have no global flags."""
 
     text: str = ""
     commands: tuple[tuple[str, ...], ...] = ()
@@ -121,7 +121,7 @@ Block = Heading | Paragraph | Facts | Table | Changed | Commands | Alert | Lette
 class Document(Struct, frozen=True):
     """A report.
 
-    `kind` is the name of the report. `title` is its verdict with the counts, in one or two sentences. `facts` come
+    `kind` is the name of the report. `title` is the verdict with its counts, in one or two sentences. `facts` come
     first on a page; a terminal shows them only with `-v`. `alerts` precede the `body`. `summary` holds warnings and
     notes that follow the body. `next` holds the commands to run next.
     """

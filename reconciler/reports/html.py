@@ -1,6 +1,6 @@
 """Renders a document as an HTML page that loads nothing and runs only the script that its policy allows.
 
-The template escapes every value; `visible` escapes invisible characters, and characters that reverse the text.
+The template escapes every value; `visible` escapes invisible characters and characters that reverse the text.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def render(document: Document, flags: Sequence[str] = ()) -> str:
 
 
 def _grouped(blocks: Iterable[Block]) -> list[tuple[bool, list[Block]]]:
-    """Return the blocks in groups of consecutive changes, marked True, and of other blocks, marked False."""
+    """Return groups of consecutive blocks. True marks a group of changes, False a group of other blocks."""
     return [(kind, list(group)) for kind, group in groupby(blocks, lambda block: isinstance(block, Changed))]
 
 

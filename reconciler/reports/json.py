@@ -33,7 +33,7 @@ def render(document: Any) -> str:
 
 
 def plan_json(plan: Plan) -> Json:
-    """Return the JSON document of a plan; `plan --out` saves it too."""
+    """Return the JSON document of a plan, which `plan --out` saves to a file."""
     counts = Counter(change.action for change in plan.changes)
     surplus = across_targets(plan, lambda target: target.surplus)
     duplicates = across_targets(plan, lambda target: target.duplicates)

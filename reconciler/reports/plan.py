@@ -73,7 +73,7 @@ def _unresolved(plan: Plan) -> list[str]:
 
 
 def describe_differences(plan: Plan) -> list[str]:
-    """Return the differences from the configuration that an apply cannot remove, each as a text with a count."""
+    """Return a text with a count for each kind of difference from `config/` that an apply cannot remove."""
     surplus = across_targets(plan, lambda target: target.surplus)
     duplicates = across_targets(plan, lambda target: target.duplicates)
     awaiting = across_targets(plan, lambda target: target.awaiting_removal)
@@ -181,9 +181,9 @@ def blocked_alerts(plan: Plan) -> Iterator[doc.Alert]:
 
 
 def surplus_messages(plan: Plan, duplicates: Sequence[Duplicate]) -> Iterator[Message]:
-    """Yield messages for the codes that the same attempts deliver twice, then for each attempt's other surplus codes.
+    """Yield messages about the codes that several attempts deliver, then about each attempt's other surplus codes.
 
-    The messages have the commands that request the removal of these codes, unless it was already requested.
+    The messages have the commands that request the removal of these codes, unless it has already been requested.
     """
     every = across_targets(plan, lambda target: target.surplus)
     groups: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
@@ -215,7 +215,7 @@ def _request_step(surplus: Surplus, codes: Sequence[str]) -> Step | None:
 
 
 def superseded_alerts(attempts: Iterable[Attempt]) -> tuple[doc.Alert, ...]:
-    """Return notes that these attempts may exist in addition to their retries. The notes say how to find out."""
+    """Return a note for each attempt: it may exist in addition to its retry. The note says how to find out."""
     what = "may exist too: record a notification with `state observe`, or ask the operator with `removal list`"
     places = (f"{attempt.address} (attempt {attempt.id}, {attempt.url})" for attempt in attempts)
     return alerts((Message("superseded", what, place) for place in places), "Note")
@@ -290,7 +290,7 @@ def _cells(plan: Plan, desired: Iterable[Subscription]) -> Cells:
 
 
 def _changing(change: Change) -> set[str]:
-    """Return the codes that a change is about, without those that stay in force as desired."""
+    """Return the codes that a change affects, except those that stay in force as desired."""
     wanted = change.after or change.request
     concerned = [each for each in change.before if each.id in change.concerns or change.action is Action.BLOCKED]
     others = [each for each in change.before if each.id not in change.concerns]

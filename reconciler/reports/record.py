@@ -1,4 +1,4 @@
-"""Builds the documents about the contents of the record and about its history."""
+"""Builds the documents about the contents and the history of the record."""
 
 from __future__ import annotations
 

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 def removals_document(removals: Sequence[Removals], plan: Plan | None = None, now: float = 0.0) -> doc.Document:
-    """Return the document of the letters to each operator at `now` (epoch seconds).
+    """Return the document with the letters to each operator. `now` is in epoch seconds.
 
-    With `plan`, it also names surplus codes whose removal was not requested, and desired codes whose removal was
-    requested.
+    With `plan`, the document also names surplus codes whose removal was not requested, and desired codes whose removal
+    was requested.
     """
     awaited = sum(len(target.awaiting) for target in removals)
     duplicates = across_targets(plan, lambda target: target.duplicates) if plan else ()
@@ -64,7 +64,7 @@ def _superseded_note(attempt: Attempt, now: float) -> Message:
 
 
 def letter_to_delete(target: Removals) -> tuple[str, ...]:
-    """Return the letter about everything to be removed from a target, or nothing if there is nothing to remove."""
+    """Return the letter about everything to be removed from a target, or () if there is nothing to remove."""
     if not target.awaiting:
         return ()
     staying = {attempt.id: attempt for awaiting in target.awaiting for attempt in awaiting.staying}

@@ -36,7 +36,7 @@ _COLUMNS = ("address", "status", "codes", "URL", "attempt")
 
 
 def status_document(status: ProjectStatus) -> doc.Document:
-    """Return the document of what is in force and of what needs a decision."""
+    """Return the document that shows what is in force and what needs a decision."""
     return doc.Document(
         "status",
         _verdict(status),

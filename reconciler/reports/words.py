@@ -46,7 +46,7 @@ def listed(items: Iterable[str], limit: int = 0) -> str:
 
 
 def ago(at: str, now: float) -> str:
-    """Return a timestamp of the record followed by its age. `now` is in epoch seconds."""
+    """Return a timestamp from the record, followed by its age. `now` is in epoch seconds."""
     try:
         seconds = now - datetime.fromisoformat(at).timestamp()
     except ValueError:
@@ -83,7 +83,7 @@ def harmless_line(text: str) -> str:
 
 
 def harmless_json(text: str) -> str:
-    """Return JSON text changed so that a GitHub Actions runner finds no command in it. Its values stay the same.
+    """Return JSON text with the same values in which a GitHub Actions runner finds no command.
 
     `##[` occurs in JSON only within strings, where `[` may be written as an escape.
     """

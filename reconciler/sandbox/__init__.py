@@ -3,7 +3,7 @@
 `World` is a state machine that takes the clock and the source of randomness as arguments. Its interface is
 `Service.handle(request) -> response`. `Sandbox` serves it on a socket and delivers notifications. Where the service
 is undocumented (error bodies, the response to a create, the signature of notifications), the docstrings state what the
-sandbox does instead. It shares no code with `reconciler.service`, so that each can test the other.
+sandbox does instead. The sandbox shares no code with `reconciler.service`, so that each can test the other.
 """
 
 from reconciler.sandbox.sandbox import Sandbox

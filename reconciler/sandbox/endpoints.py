@@ -1,6 +1,6 @@
 """Answers requests to the endpoints of the service and of its operator.
 
-The operator's endpoints are below `/_sandbox` and accept only JSON, which a web page of another origin cannot send.
+The operator's endpoints are below `/_sandbox` and accept only JSON, which a web page from another origin cannot send.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def _json_response(status: int, document: object, *headers: tuple[str, str]) -> 
 
 
 def _json_object(request: Request) -> dict[str, object]:
-    """Return the request's JSON object. Refuse another content type with 415, and another body with 400.
+    """Return the request's JSON object. Refuse any other content type with 415, and any other body with 400.
 
     Numbers with a fraction or an exponent become strings, exactly as written.
     """

@@ -122,7 +122,7 @@ class Fault(Struct, frozen=True):
 
 
 def error_response(status: int, error: str, description: str, *headers: tuple[str, str]) -> Response:
-    """Return an error response in the format of OAuth 2.0 (RFC 6749, section 5.2), for all endpoints.
+    """Return an error response in the format of OAuth 2.0 (RFC 6749, section 5.2), which all endpoints use.
 
     The service's own error bodies are not documented (service description, section 7).
     """

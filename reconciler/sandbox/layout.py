@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 DOCUMENTED_TARGETS = ("europe/staging", "europe/production", "usa/staging", "usa/production")
 
-# Defined here again rather than imported from the client, so that the two definitions check each other.
+# Defined here rather than imported from the client, so that the two definitions check each other.
 API_NAMES = ("onboarding", "notification", "prequalification", "loan", "preapproval", "testsupport")
 
 _TARGET_NAME = re.compile(r"[a-z0-9][a-z0-9-]*/[a-z0-9][a-z0-9-]*")
@@ -33,7 +33,7 @@ class Provider(Discreet, frozen=True):
 
 
 class Target(Discreet, frozen=True):
-    """A region and environment, with the partner's credentials for it."""
+    """A region and environment, with the partner's credentials."""
 
     unprinted = ("client_secret",)
 
@@ -55,7 +55,7 @@ class Target(Discreet, frozen=True):
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Raise SettingsError if there is no name, if a name is invalid, or if two names have the same variables."""
+    """Raise SettingsError if there is no name, if a name is invalid, or if two names yield the same variables."""
     seen: dict[str, str] = {}
     for name in names:
         if not _TARGET_NAME.fullmatch(name):
@@ -73,7 +73,7 @@ def lay_out(
 
     The staging targets share one identity provider, one audience base and one account; every other target has its own
     (service description, sections 4.1 and 5). `accounts` maps targets to client id and secret; a provider gets a random
-    account if `accounts` has none of its targets.
+    account if `accounts` has no entry for its targets.
     """
     members: dict[str, list[str]] = {}
     for name in names:

@@ -29,8 +29,8 @@ class Sandbox:
     kept port, 0 means any free port. Faults and request counts start anew.
 
     `retry_interval` and `token_lifetime` are in seconds. `faults` maps fault names to probabilities (see the module
-    `faults`), and `seed` makes the choices repeatable. `accounts` maps targets to client id and
-    secret; missing accounts are random. Raises SettingsError.
+    `faults`), and `seed` makes the choices repeatable. `accounts` maps targets to client id and secret; missing
+    accounts are chosen at random. Raises SettingsError.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Sandbox:
         return [*variables, ("RECONCILER_SANDBOX_URL", self.url)]
 
     def wait_idle(self, timeout: float) -> bool:
-        """Wait up to `timeout` seconds, and return True if every delivery has succeeded or was given up."""
+        """Wait up to `timeout` seconds, and return True if every delivery has succeeded or has been given up."""
         with self.world.changed:
             return self.world.changed.wait_for(lambda: not self.world.unfinished, timeout)
 

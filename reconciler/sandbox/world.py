@@ -174,7 +174,7 @@ class World:
             return exists
 
     def subscriptions(self, target: str | None = None) -> list[Subscription]:
-        """Return the existing subscriptions of one target, or of all targets for None, in order of creation."""
+        """Return the existing subscriptions of `target` (of all targets if None) in order of creation."""
         with self.changed:
             existing = [subscription for subscription in self.created if subscription.id not in self._removed]
         return [subscription for subscription in existing if target in (None, subscription.target)]
@@ -223,7 +223,7 @@ class World:
         self.record(Attempted(*what, now, delivery.number, status, detail, due))
 
     def describe(self) -> dict[str, object]:
-        """Return the whole state as a JSON document, without secrets, tokens and credentials."""
+        """Return the whole state as a JSON document, without secrets, tokens or credentials."""
         with self.changed:
             requests: dict[str, dict[str, int]] = {}
             for (endpoint, place), number in sorted(self.requests.items()):

@@ -1,7 +1,7 @@
 """Makes the calls that the service offers (service description, section 4). Each call is one method.
 
-The token is renewed here rather than by an authentication class of the HTTP library: the retry of a create is a
-separate call, which the caller decides on after it has read the record again.
+The token is renewed here rather than by an authentication class of the HTTP library, because only the caller may retry
+a create, after it has read the record again.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _LEAD_FAILURES = {
 class LeadAnswer(Discreet, frozen=True):
     """The answer to a lead that was created. Its body is not documented, so it is kept as received.
 
-    `warning` says after how many bytes the body was cut off, or is None if it is complete.
+    `warning` says after how many bytes the body was cut off, or is None if the body is complete.
     """
 
     unprinted = ("body",)
@@ -97,8 +97,8 @@ class ServiceClient:
         """Create a webhook subscription (service description, section 4.2). Raises nothing.
 
         Another thread calls `may_send` just before it sends the first byte, and sends nothing if the result is false.
-        Nothing is retried. After a 401 the token is discarded; with `renew`, a new token is fetched, and `retry_after`
-        of the answer is 0.
+        Nothing is retried. After a 401 the token is discarded; with `renew`, a new token is fetched, and the answer's
+        `retry_after` is 0.
         """
         ordered = sorted(codes)
         body = msgspec.json.encode({"eventCodes": ordered, "webhookUrl": url})

@@ -81,7 +81,7 @@ def _host(location: str) -> str:
 
 
 def _is_page(reply: Reply) -> bool:
-    """True if a response, possibly compressed, is an HTML page by its content type or by its first bytes."""
+    """True if the content type or the first bytes of a response, possibly compressed, are those of an HTML page."""
     kinds = {kind.partition(";")[0].strip().lower() for kind in reply.headers.get("content-type", "").split(",")}
     if kinds & _PAGE_TYPES:
         return True
@@ -94,7 +94,7 @@ def _is_page(reply: Reply) -> bool:
 
 
 def _seconds(retry_after: str) -> float | None:
-    """Return the delay that a Retry-After header asks for, in seconds, or None (RFC 9110, section 10.2.3)."""
+    """Return the delay in seconds from a Retry-After header (RFC 9110, section 10.2.3), or None if it is invalid."""
     text = retry_after.strip()
     if _SECONDS.fullmatch(text):
         return max(0.0, float(text))

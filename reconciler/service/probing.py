@@ -1,4 +1,4 @@
-"""Examines a server as a call would reach it, with a HEAD request that has no credentials and changes nothing.
+"""Examines whether a call can reach a server, with a HEAD request that has no credentials and changes nothing.
 
 A receiver need not accept HEAD, and the service does not document its answer to HEAD, so hardly any status counts as a
 failure.
@@ -28,8 +28,8 @@ class Probe(Struct, frozen=True):
     """The result of a probe: the HTTP status of the response or, in `problem`, the reason why there is no response.
 
     `ahead` is the number of seconds by which this machine's clock is certainly ahead of the server's clock, negative if
-    it is behind, or None if the response has no Date header. It allows for the whole seconds of that header and for the
-    time of the exchange.
+    it is behind, or None if the response has no Date header. The number allows for the header's precision of one second
+    and for the duration of the exchange.
     """
 
     status: int | None = None
@@ -62,7 +62,7 @@ class Prober:
 
 
 def examine_server(url: str, *, of_service: bool, timeout: float) -> Iterator[Finding]:
-    """Yield findings about the reachability of the server of `url` and, with `of_service`, about its clock.
+    """Yield findings about whether the server of `url` is reachable and, with `of_service`, whether the clocks agree.
 
     Raises SettingsError, as `Prober` does.
     """
@@ -94,7 +94,7 @@ def _clock(origin: str, ahead: float) -> Finding:
 def _ahead(date: str, asked: float, answered: float) -> float | None:
     """Return the seconds by which this machine's clock is certainly ahead of a server, or None if `date` is invalid.
 
-    The server gave `date` between the times `asked` and `answered`.
+    `date` is the response's Date header. The request was sent at `asked` and answered at `answered`, in epoch seconds.
     """
     try:
         server = parsedate_to_datetime(date).timestamp()

@@ -44,7 +44,7 @@ _TOKENS = (
 )
 _ESCAPE = re.compile(rb"%(?P<hex>[0-9a-fA-F]{2})|\\+u(?P<code>[0-9a-fA-F]{4})|\\+(?P<sign>[\"/\\])")
 _ALIKE = bytes.maketrans(b"-_ ", b"+/+")
-"""Maps both alphabets of base64 to one, and a space to `+`, as in a form."""
+"""Maps the URL-safe base64 alphabet to the standard alphabet, and a space to `+`, as form encoding does."""
 
 _MOST_FIELDS = 16
 _CONSIDERED_FIELDS = 64
@@ -59,14 +59,14 @@ _ERROR_TEXTS = ("message", "error", "title", "detail", "error_description")
 
 
 class _Forms(NamedTuple):
-    """The forms of secrets: `wholes` are the whole secrets in several encodings, `grams` the grams of all encodings."""
+    """The forms of secrets: `wholes` are the whole secrets in several encodings, and `grams` all their grams."""
 
     wholes: frozenset[bytes]
     grams: frozenset[bytes]
 
 
 class _Encoded(NamedTuple):
-    """A text as bytes. Byte `i` stands for the characters from `starts[i]` up to `ends[i]` of the original."""
+    """A text as bytes. Byte `i` stands for the characters from `starts[i]` up to `ends[i]` of the text."""
 
     data: bytes
     starts: list[int]
@@ -74,9 +74,9 @@ class _Encoded(NamedTuple):
 
 
 def redact(text: str, secrets: Collection[str]) -> str:
-    """Return `text` without secrets, parts and encodings of secrets, and anything that looks like a token.
+    """Return `text` without the secrets, their parts and encodings, and without anything that looks like a token.
 
-    Case is ignored. The encodings are percent and JSON escapes, hex and base64. A part of a secret stays if it is
+    Case is ignored. The encodings are percent and JSON escapes, hex and base64. A part of a secret is kept if it is
     shorter than eight characters, or if it is a plain word of fewer than sixteen characters.
     """
     hidden = bytearray(len(text))
@@ -116,7 +116,7 @@ def json_object(body: bytes) -> dict[str, object]:
 
 
 def error_text(body: bytes, secrets: Collection[str]) -> str:
-    """Return the message of a JSON error, read from the usual fields; the API does not document its errors."""
+    """Return the message of a JSON error from one of the usual field names; the API does not document its errors."""
     error = json_object(body)
     own = _secrets_of(error)
     if own is None:
@@ -129,8 +129,8 @@ def storable_fields(body: bytes, sent: Collection[str], secrets: Collection[str]
     """Return the response fields that may be stored unencrypted: top-level ids, and values equal to those in `sent`.
 
     Returns at most 16 fields of 128 characters each. A field is left out if it may be a credential: a token, a long
-    opaque text, one of `secrets` in any encoding, or the value of any field in the body whose name suggests a secret,
-    such as a session id.
+    opaque text, one of `secrets` in any encoding, or the value of any field whose name suggests a secret, such as a
+    session id.
     """
     response = json_object(body)
     own = _secrets_of(response)
@@ -261,5 +261,5 @@ def _is_identifier(name: str, value: Scalar) -> bool:
 
 
 def _is_plain(value: Scalar) -> bool:
-    """True if the journal can hold the value: a finite number, or text without control or surrogate characters."""
+    """True if the record can hold the value: a finite number, or text without control or surrogate characters."""
     return value.isprintable() if isinstance(value, str) else abs(value) < 2**63

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 PAUSES = (0.5, 1.0, 2.0)
-"""Seconds before each retry."""
+"""The pause before each retry, in seconds."""
 
 _LONGEST_LIFE = 86_400  # seconds (service description, section 8): a longer lifetime is reduced to this
 _LONGEST_TOKEN = 16_384  # characters: servers accept no longer header
@@ -115,7 +115,7 @@ class Tokens:
             fault = "a JSON object"
         else:
             return token.access_token, min(token.expires_in, _LONGEST_LIFE)
-        # Outside of the handler: the validation error may quote the answer, and so a token.
+        # Raised outside the handler, because the validation error may quote the answer and thus a token.
         raise self._error(answer, f"HTTP {answer.status} without {fault}", purpose)
 
     def _ask(self, purpose: Purpose) -> Answer:
@@ -170,8 +170,8 @@ class Purpose(Struct, frozen=True):
 class Token(Discreet, frozen=True):
     """A token with the time of its request and its lifetime in seconds.
 
-    `wall` and `steady` are the time of the request on both clocks, and `boot` identifies the boot in which `steady` is
-    valid.
+    `wall` and `steady` are the time of the request on the wall clock and on the steady clock, and `boot` identifies the
+    boot in which `steady` is valid.
     """
 
     unprinted = ("value",)

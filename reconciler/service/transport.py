@@ -80,7 +80,7 @@ class Withheld(Exception):
 
 
 class Meaning(NamedTuple):
-    """The meaning of an exception: `maybe_sent` says whether the request may have been sent; `words` describes it."""
+    """The meaning of an exception. `words` describe it; `maybe_sent` is true if the request may have been sent."""
 
     maybe_sent: bool
     words: str
@@ -129,7 +129,7 @@ class Transport:
     """Sends requests from any number of threads, each on a new connection.
 
     It follows no redirect, keeps no cookie and retries nothing. Only https uses the proxies of the environment: plain
-    http is for loopback, and a proxy could read the credentials.
+    http is only for loopback, and a proxy could read the credentials.
     """
 
     def __init__(self) -> None:
@@ -170,7 +170,7 @@ class Transport:
         """Send one request and return its result after at most `timeout` seconds. Raises nothing.
 
         Another thread calls `may_send` just before it sends the first byte, and sends nothing if the call returns false
-        or raises. The reason of a failure contains none of `secrets`.
+        or raises. The reason for a failure contains none of `secrets`.
         """
         started = steady()
         exchange = _Exchange(method, timeout, may_send)
@@ -238,7 +238,7 @@ class _Exchange:
             return self._known(secrets)
 
     def perform(self, stream: Any) -> None:
-        """Send the request and read the response. The thread calls this. `stream` is the result of `Client.stream`."""
+        """Send the request and read the response, in the exchange's thread. `stream` comes from `Client.stream`."""
         with stream as response:
             for chunk in response.iter_raw():
                 with self._lock:
@@ -265,7 +265,7 @@ class _Exchange:
             self._head = Reply(response.status_code, dict(response.headers), head)
 
     def _connected(self, stream: Any) -> None:
-        """Keep a second handle of the socket, because TLS takes over the first one."""
+        """Keep a duplicate of the socket's descriptor, because TLS takes over the original."""
         connection: socket.socket = stream.get_extra_info("socket")
         with suppress(OSError), self._lock:  # a reset may have come first
             self._is_local = ip_address(connection.getpeername()[0].partition("%")[0]).is_loopback
@@ -277,7 +277,7 @@ class _Exchange:
     def _release(self, plain: bool) -> None:
         """Check one last time whether the request may be sent.
 
-        If it may, the outcome is unknown from now on, until a status line arrives.
+        If it may, the outcome counts as unknown until a status line arrives. Otherwise raises Withheld or ConnectError.
         """
         if plain and not self._is_local:
             raise httpx.ConnectError("http is allowed for loopback addresses only")
@@ -289,7 +289,7 @@ class _Exchange:
             self._is_sent = True
 
     def _end(self) -> None:
-        """End the exchange. Shutting down the socket wakes a thread that reads from it."""
+        """End the exchange. If its thread is reading from the socket, the shutdown wakes the thread."""
         with self._lock:
             self._is_over = True
             if self._socket is not None:
@@ -313,7 +313,7 @@ class _Exchange:
 def _quoted(problem: BaseException, secrets: Collection[str]) -> str:
     """Return the text of a system error or the status of a proxy, or "" for other exceptions.
 
-    The texts of other exceptions may hold secrets: a LocalProtocolError quotes the invalid header.
+    The texts of other exceptions may hold secrets: a LocalProtocolError quotes an invalid header.
     """
     match problem:
         case httpx.ConnectError():

@@ -1,1 +1,1 @@
-"""The stores, which keep a record in a file, on a git branch, in an object store or in a database."""
+"""Stores that keep a record in a file, on a git branch, in an object store or in a database."""

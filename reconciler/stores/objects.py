@@ -2,8 +2,8 @@
 
 The last segment is replaced, on the condition that it has not changed, until it is full. A full segment is never
 written again; the next segment is created instead, on the condition that it does not exist. An append therefore
-succeeds only if the head has not moved. The answer to a write is never trusted: the segment is read back. Lists and
-reads may be stale, but the result is always a prefix of the record: segments that do not follow each other are read
+succeeds only if the head has not moved. The answer to a write is never trusted: the segment is read back. A listing or
+a read may be stale, but the result is always a prefix of the record: segments that do not follow each other are read
 again.
 """
 
@@ -219,7 +219,7 @@ class Held(Struct, frozen=True):
 
 
 class Conflict(Exception):
-    """Raised if the condition of a write is not met, perhaps because an earlier try of the same write succeeded."""
+    """Raised if the condition of a write is not met, perhaps because an earlier attempt at the same write succeeded."""
 
 
 class Bucket:
@@ -263,7 +263,7 @@ class Bucket:
         return self._done([partial(self._get, key) for key in keys])
 
     def put(self, key: str, data: bytes, version: Mapping[str, str] | None) -> None:
-        """Write an object if it has this version or, with None, does not exist yet. Raises Conflict otherwise."""
+        """Write an object if it still has `version` or, for None, does not exist yet. Raises Conflict otherwise."""
         mode: Any = version or "create"
 
         def write() -> bool:

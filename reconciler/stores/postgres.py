@@ -93,7 +93,7 @@ class PostgresStore:
         return self._in_connection(work)
 
     def append(self, head: str | None, lines: bytes, summary: str, *, second: str | None = None) -> None:  # noqa: ARG002
-        """Insert the lines in one transaction, then read back the last one."""
+        """Insert the lines in one transaction, then read back the last line."""
         new = lines.split(b"\n")[:-1]
 
         def work(connection: psycopg.Connection[Any]) -> None:

@@ -19,8 +19,8 @@ _THREADS = 8
 def at_once(jobs: Sequence[Callable[[], T]], patience: float) -> list[T]:
     """Run jobs in parallel and return their results in order.
 
-    Raises the exception of a failed job, and TimeoutError after `patience` seconds. Jobs that are still running
-    then are ignored, and end with the process. Jobs that have not begun are cancelled.
+    Raises the exception of a failed job, and TimeoutError after `patience` seconds. In both cases, jobs that have not
+    begun are cancelled; running jobs are ignored and end with the process.
     """
     until = time.monotonic() + patience
     pending = deque(enumerate(jobs))

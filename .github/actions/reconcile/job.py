@@ -91,7 +91,7 @@ def tell(name: str, value: str) -> None:
 
 
 def git(*words: str) -> str:
-    """Return the output of git without outer whitespace. A failure of git is ignored."""
+    """Return the output of git without surrounding whitespace. A failure of git is ignored."""
     return subprocess.run(["git", *words], check=False, stdout=subprocess.PIPE).stdout.decode().strip()  # noqa: S603, S607
 
 
@@ -113,7 +113,7 @@ def get(path: str, *fields: str, default: Any = None) -> Any:
 
 
 def merged() -> Iterator[list[SavedPlan]]:
-    """Yield, for each pull request merged into the checked-out commit, the plans that it showed, latest first."""
+    """Yield the plans of each pull request that was merged into the checked-out commit, beginning with the latest."""
     for seconds in WAITS:
         time.sleep(seconds)
         pulls = list(_closed())

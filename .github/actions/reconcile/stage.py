@@ -1,4 +1,4 @@
-"""Runs a command in a step, and decides what a stage does. Each verb of the command line is a step of the workflows.
+"""Runs a command in a step, and decides what a stage does. Each verb on the command line is a step of the workflows.
 
 `review` plans a pull request, and `comment` shows the plan in a comment. `decide` plans after the merge. `tip` stops
 the run if the default branch has changed, because an approval can come days later. `run` runs the command that `decide`
@@ -23,7 +23,7 @@ from reconciler.operations.plan_file import SavedPlan, load_plan, unreviewed_cha
 
 CONFIG, REPORT, TIP = os.environ["RECONCILER_CONFIG"], Path(os.environ["RUNNER_TEMP"], "plan.md"), "refs/reconciler/tip"
 FETCH_TIP = ("fetch", "--quiet", "origin", f"+refs/heads/{job.BRANCH}:{TIP}")
-# The first line of the comment, its author, and its greatest length in characters; GitHub refuses 65,536.
+# The first line of the comment, its author, and its maximum length in characters; GitHub refuses 65,536.
 MARKER, BOT, COMMENT = "<!-- reconciler:pull-request -->\n", "github-actions[bot]", 65_000
 SECRETS = re.compile(r"RECONCILER_[A-Z0-9_]+_CLIENT_(ID|SECRET)")
 # The secrets and the variables that the program gets. Neither may replace the other, which anyone may have set.
@@ -105,7 +105,7 @@ def tip() -> None:
 
 
 def plan(*words: str) -> SavedPlan:
-    """Make a plan, show the whole plan, and return it."""
+    """Make a plan, show all of it, and return it."""
     code, text = job.reconciler("plan", *words, "--out", str(REPORT.with_suffix(".json")), "--format", "markdown")
     if job.say(text)[:4] != "<!--" or code:  # a truncated report begins with a warning
         job.stop("there is no plan that can be shown; see above")

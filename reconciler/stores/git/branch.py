@@ -44,7 +44,7 @@ class _Tips(NamedTuple):
 
 
 class _Seen(Struct, frozen=True):
-    """The contents of both branches at the remote: their tips, the record, and the head on the head branch, or ""."""
+    """The contents of both branches at the remote. `second` is the head on the head branch, or "" if there is none."""
 
     tips: _Tips
     data: bytes | None
@@ -66,7 +66,7 @@ def open_git(place: str, root: Path, cache: Path) -> GitStore:
     remote = remote_of(place, user_git)
     path = cache.absolute() / "git" / f"{sha256(os.fsencode(remote.place)).hexdigest()[:32]}.git"
     make_repository(path)
-    # In the cache, git does not read the settings of the user's repository: variables pass on those that are missing.
+    # In the cache, git does not read the user's repository settings, so variables pass on the missing settings.
     environment = without_settings(environment) | {"GIT_DIR": str(path), "GIT_NO_REPLACE_OBJECTS": "1"}
     cache_settings = settings_of(Git(path, environment, remote.place))
     cache_git = Git(path, environment_for(remote, cache_settings, environment), remote.place, remote.secrets)
@@ -90,8 +90,8 @@ class GitStore:
     def read(self) -> Stored:
         """Return the contents of both branches at the remote.
 
-        The branches are read one after the other, so another run may push in between. If the record lacks the head,
-        both branches are therefore read again.
+        The branches are read one after the other, so another run may push in between. If the record lacks the head
+        that the head branch names, both branches are read again.
         """
         for pause in _PAUSES[:2]:
             time.sleep(pause)

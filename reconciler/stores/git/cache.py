@@ -141,7 +141,7 @@ class BranchCache:
         make_repository(self._path)
 
     def _entries(self, tip: str) -> _Entries:
-        """Return the mode and type, and the id, of each top-level entry at a tip, by name. Raises CacheDamaged."""
+        """Return a mapping from each top-level name at a tip to its mode and type, and its id. Raises CacheDamaged."""
         if not tip:
             return {}
         result = self._git.run("ls-tree", "-z", tip)

@@ -28,7 +28,7 @@ _REMOVED_VARIABLES = re.compile(
     r"|NAMESPACE|SHALLOW_FILE|GRAFT_FILE|NO_REPLACE_OBJECTS|REPLACE_REF_BASE|QUARANTINE_PATH|CONFIG|DEFAULT_HASH"
     r"|AUTHOR_DATE|COMMITTER_DATE|TRACE\w*|CURL_VERBOSE)|RECONCILER_.*"
 )
-"""Variables to remove: the repository of a git hook, tracing, and this program's variables, which hold credentials."""
+"""Matches variables to remove: this program's, which hold credentials, and those for tracing or a hook's repository."""
 _USER_INFO = re.compile(r"(?<=://)[^/\s]*@")
 _NOISE = re.compile(r"\s*$|hint: |error: failed to push some refs|\d\d:\d\d:\d\d\.")
 _UNTRUSTED = re.compile(r"dubious ownership in repository at '(.*)'")
@@ -44,7 +44,7 @@ class GitResult(Struct, frozen=True):
 
 
 class Git:
-    """The git command in one directory and environment. Errors name `place`."""
+    """Runs git in one directory and environment. Errors name `place`."""
 
     def __init__(
         self, directory: Path, environment: Mapping[str, str], place: str, secrets: Iterable[str] = ()
@@ -108,16 +108,16 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return `environment` without this program's variables, tracing and references to other repositories.
+    """Return `environment` without this program's variables and those for tracing or for another repository.
 
-    Two added variables make git neither prompt nor translate its messages.
+    Two added variables keep git from prompting and from translating its messages.
     """
     kept = {name: value for name, value in environment.items() if not _REMOVED_VARIABLES.fullmatch(name)}
     return kept | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 
 
 def hide_user_info(text: str) -> str:
-    """Return `text` with the user names and passwords of its URLs removed."""
+    """Return `text` without the user names and passwords in its URLs."""
     return _USER_INFO.sub("", text)
 
 

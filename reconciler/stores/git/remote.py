@@ -76,7 +76,7 @@ def remote_of(place: str, git: Git) -> Remote:
     """Return the remote branch that a place names. For `git:BRANCH`, `git` runs in the repository.
 
     The remote is the one that the current branch tracks, else `origin`, else the only remote. Raises SettingsError if
-    the place is invalid, if there is no remote, or if there are several without an `origin`.
+    the place is invalid, if there is no remote, or if there are several and none is `origin`.
     """
     match = _PLACE.fullmatch(place)
     if match is None or (match["url"] is not None and not _URL.fullmatch(match["url"])):
@@ -104,7 +104,7 @@ def remote_of(place: str, git: Git) -> Remote:
 
 
 def environment_for(remote: Remote, inner: Settings, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return `environment` with the settings of a remote that the cache does not have itself (`inner`)."""
+    """Return `environment` with variables for those settings of a remote that the cache's settings (`inner`) lack."""
     own = [(f"remote.{REMOTE_NAME}.{key}", value) for key, value in (("url", remote.url), *remote.own)]
     given = [*_missing(remote.settings, inner), *own, *_FIXED_SETTINGS]
     variables = {"GIT_CONFIG_COUNT": str(len(given))}
@@ -147,7 +147,10 @@ def _remote_name(git: Git, settings: Settings) -> str:
 
 
 def _missing(outer: Iterable[tuple[str, str]], inner: Settings) -> Settings:
-    """Return the relevant settings of `outer` that `inner` lacks: a repeated Authorization header would be an error."""
+    """Return the relevant settings of `outer` that `inner` lacks.
+
+    No setting is passed on twice, because a repeated Authorization header would be an error.
+    """
     there, missing = Counter(inner), list[tuple[str, str]]()
     for setting in outer:
         if there[setting]:
