@@ -17,7 +17,8 @@ from support.memory_record import AT, DOWN, MOVED, append, record_of
 from support.records import linked
 
 from reconciler import applying
-from reconciler.applying.driver import Performer
+from reconciler.applying import driver
+from reconciler.applying.driver import Flag, Performer, unless_interrupted
 from reconciler.applying.events import Append, Limits, NotAppended, Reread, RereadDone
 from reconciler.applying.execution import carry_out
 from reconciler.errors import Message, StoreUnavailable
@@ -326,6 +327,19 @@ def test_an_interrupt_before_the_first_read_sends_nothing() -> None:
     applied = carry_out(case.plan, case.reading, case.with_ports(read=lambda: held.wait(5)), LIMITS)
     held.set()
     assert ({"a": "skipped"}, ["interrupted"]) == (outcomes(applied), [message.name for message in applied.messages])
+
+
+def test_a_read_may_end_within_the_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupt does not end it sooner; and a read that never ends does not keep the program from ending."""
+    monkeypatch.setattr(driver, "_TICK", 0.001)
+    interrupted = Flag()
+    interrupted.set()
+
+    def read() -> bool:
+        time.sleep(0.01)
+        return threading.current_thread().daemon
+
+    assert unless_interrupted(read, interrupted, 0.9)
 
 
 def test_an_unexpected_error_ends_the_run_with_what_is_known() -> None:

@@ -158,6 +158,7 @@ REFUSED: list[Row] = [
         "proposal-changed", "--expect-digest", [""],
     ),
     (lambda at: prepare(at.project, Import(LOANS, codes=("loan",))), "bad-code", "--code", []),
+    (lambda at: prepare(at.project, Import("loans")), "bad-address", "loans", []),
     (lambda at: detect_signature([], [b"x"]), "no-scheme", "", [""]),
     (lambda at: served(at, 86_400.5), "bad-interval", "--retry-interval", []),
     (lambda at: served(at, -0.5), "bad-interval", "--retry-interval", []),

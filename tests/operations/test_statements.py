@@ -550,6 +550,7 @@ class TestLosses:
         head = project.journal.read().record.head
         project.stores["memory:a"].data = before
         assert refusal(project, Complete()) == ["heads-missing"]
+        assert prepare(project, AcceptLoss()).weakens
         project.say(AcceptLoss())
         assert project.record_at().contains(head)
         assert project.journal.read().standing.first_gate_open
@@ -801,6 +802,8 @@ class TestSecretAndNotifications:
         """A secret belongs to one attempt; its ciphertext does not count in the digest."""
         project = project_with(*created("a", OFFERS), *created("b", OFFERS, "ONB10002"))
         assert refusal(project, SetSecret(OFFERS, "sealed")) == ["attempt-ambiguous"]
+        with pytest.raises(Refused, match="several subscriptions"):
+            prepare(project, SetSecret(OFFERS, "sealed"))
         assert steps(project, SetSecret(OFFERS, "sealed")) == [
             f"reconciler secret set {OFFERS} --attempt {attempt}" for attempt in "ab"
         ]

@@ -107,6 +107,16 @@ def test_other_service(scene: Scene) -> None:
     assert (Action.CREATE, ()) == (scene.change().action, scene.plan().targets[EUROPE].foreign)
 
 
+@pytest.mark.parametrize(("base_url", "says"), [(SERVICE, "does not belong"), ("http://127.0.0.1:1", "belongs")])
+def test_record_of_a_sandbox(scene: Scene, base_url: str, says: str) -> None:
+    """Where only one of the two services is a sandbox, another place is named, and no way to make them one."""
+    scene.declare(target(base_url=base_url))
+    scene.hold("offers", "ONB10001", hooks("offers"))
+    scene.declare(target(base_url="http://127.0.0.1:1" if base_url == SERVICE else SERVICE))
+    ((step,),) = (message.steps for message in scene.plan().targets[EUROPE].foreign)
+    assert ((), True) == (step.command, f"this record {says} to a sandbox" in step.text)
+
+
 def test_slash_makes_no_other_service(scene: Scene) -> None:
     """A trailing slash or a default port makes no other service."""
     scene.hold("offers", "ONB10001", hooks("offers"))

@@ -124,6 +124,20 @@ def test_wrong_word(url: str) -> None:
         assert (Status.GONE, []) == (scene.attempt(lost).status, scene.changes())
 
 
+def test_wrong_word_about_all_that_delivers() -> None:
+    """Of two creates that were said to have failed one delivers: it stays, until a later one delivers its code."""
+    scene = Scene()
+    scene.want("offers", "ONB10001", OWN)
+    for _ in range(2):
+        lost = scene.lose("offers", "ONB10001", OWN)
+        scene.resolve(lost, created=False)
+    scene.receive(scene.attempt(lost).url, "ONB10001")
+    assert [] == scene.changes()
+    scene.want("offers", "ONB10001 ONB10002", OWN)
+    scene.apply()
+    assert [scene.attempts[0].id] == supersedes(scene)
+
+
 def test_retry_that_was_needless(scene: Scene) -> None:
     """Once the first create is proven, an unknown retry of it waits for nobody, unless it is for something else."""
     (lost,) = scene.attempts
@@ -184,6 +198,7 @@ def test_nothing_to_do_before_it_is_sent_again(has_answer: bool) -> None:
     (message,) = change.reasons
     later = f"nothing to do: the next apply after {stamp(scene.attempt(attempt).settled_by)} sends it again"
     assert (later in message.what, "operator" in message.what) == (True, False)
+    assert has_answer is not ("in flight" in message.what)
     assert ["reconciler state observe FILE"] == commands(change)
     left = Applied((), Verdict.UNRESOLVED, unresolved=(scene.attempt(attempt),), left=planned)
     said = render(apply_document(left))

@@ -208,13 +208,14 @@ def test_delivered_twice(scene: Scene, secret: str) -> None:
     scene.want("offers", "ONB10001", hooks("offers"))
     first = scene.lose("offers", "ONB10001", hooks("offers"))
     scene.resolve(first, created=False)
-    second = scene.hold("offers", "ONB10001", hooks("offers"), response="sealed" if secret == "second" else None)
+    url = hooks("offers").replace("hooks", "HOOKS")
+    second = scene.hold("offers", "ONB10001", url, response="sealed" if secret == "second" else None)
     if secret == "set":
         scene.keep_secret(second)
     scene.hear(first, Outcome.CREATED)
     kept, extra = (first, second) if secret == "none" else (second, first)
     planned = scene.plan().targets[EUROPE]
-    assert (Duplicate(EUROPE, "ONB10001", hooks("offers"), (kept, extra)),) == planned.duplicates
+    assert (Duplicate(EUROPE, "ONB10001", scene.attempt(kept).url, (kept, extra)),) == planned.duplicates
     assert ((), (Surplus(address_of("offers"), extra, ("ONB10001",)),)) == (planned.changes, planned.surplus)
     scene.request(extra)
     planned = scene.plan().targets[EUROPE]

@@ -150,10 +150,10 @@ def test_lines_of_a_run_move_what_remembers_the_head_only_behind_an_open_gate(is
     kept = dict(notes.kept)
     new = linked(first, reading.record.entries, [LossOpened(at=AT, loss="x", cause="accepted")])
     journal.extend(reading, first, reading.record.entries + 1, new, "a run")
-    last = new[1][-1].hash
+    last, noted = new[1][-1].hash, dict(notes.kept)
     assert journal.read().record.head == last
     assert store.second == (last if is_open else first)
-    assert is_open is (kept != notes.kept)
+    assert (is_open, noted) == (kept != noted, notes.kept)
 
 
 def set_back(store: MemoryStore, *, second: bool) -> bytes:

@@ -91,14 +91,14 @@ def test_append_to_another_head(site: Site) -> None:
     late.read()
     add(store, "x")
     for head in (old, "f" * 64):
-        with pytest.raises(HeadMoved):
+        with pytest.raises(HeadMoved, match="another run"):
             late.append(head, linked(head, 2, [named("late")])[0], "late")
     assert names_of(store) == ["", "line 2", "x"]
 
 
 def test_append_without_a_record(site: Site) -> None:
     """A record that is not there has no head to append to, and none is begun by that."""
-    with pytest.raises(HeadMoved):
+    with pytest.raises(HeadMoved, match="the record is missing"):
         site.open().append("f" * 64, linked("f" * 64, 2, [named("x")])[0], "append")
     assert site.open().read().data is None
 

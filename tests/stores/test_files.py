@@ -178,10 +178,11 @@ def test_check_writable(path: Path, store: Store, monkeypatch: pytest.MonkeyPatc
     """A directory in which nothing can be written is noticed, and nothing is left behind by trying."""
     store.check_writable()
     assert [path] == list(path.parent.iterdir())
-    monkeypatch.setattr(files, "written_beside", _fail(errno.EROFS))
-    with pytest.raises(StoreUnavailable) as raised:
-        store.check_writable()
-    assert name_of(raised) == "record-unwritable"
+    for failing in ("sync_directory", "written_beside"):
+        monkeypatch.setattr(files, failing, _fail(errno.EROFS))
+        with pytest.raises(StoreUnavailable) as raised:
+            store.check_writable()
+        assert name_of(raised) == "record-unwritable"
 
 
 def test_check_writable_before_it_begins(path: Path) -> None:

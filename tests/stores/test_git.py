@@ -63,14 +63,27 @@ def test_what_is_here_is_not_fetched_again(store: Store, wrap: Callable[[str], N
     wrap('echo "$1" >>"$0.log"; exec "$GIT" "$@"')
     other = git_world.open(machine="b")
     log = git_world.root / "bin" / "git.log"
-    fetched = []
+    asked = []
     for has_moved in (True, False, True, False):
         if has_moved:
             add(store, "x")
         log.write_text("")
         other.read()
-        fetched.append("fetch" in log.read_text().split())
-    assert [True, False, True, False] == fetched
+        asked.append([word for word in log.read_text().split() if word in ("ls-remote", "fetch")])
+    assert [["ls-remote", "fetch"], ["ls-remote"]] * 2 == asked
+
+
+def test_what_was_pushed_is_not_read_again(store: Store, wrap: Callable[[str], None], git_world: GitWorld) -> None:
+    """Each append of a run asks the remote once, to see its own push."""
+    wrap('echo "$1" >>"$0.log"; exec "$GIT" "$@"')
+    run = git_world.open(machine="b")
+    head, count = add(run, "x"), 3
+    for name in ("y", "z"):
+        (git_world.root / "bin" / "git.log").write_text("")
+        lines, (line,) = linked(head, count, [named(name)])
+        run.append(head, lines, name, second=line.hash)
+        head, count = line.hash, count + 1
+        assert (git_world.root / "bin" / "git.log").read_text().split().count("ls-remote") == 1
 
 
 def test_a_git_that_fails_says_why(store: Store, wrap: Callable[[str], None], git_world: GitWorld) -> None:
@@ -85,7 +98,7 @@ def test_a_server_that_moves_one_branch_at_a_time(git_world: GitWorld, store: St
     """It is given the record first, alone where there is no head to keep."""
     git_world.git("config", "receive.advertiseAtomic", "false", at=git_world.origin)
     head = add(store, "x")
-    assert head == store.read().second
+    assert head == git_world.open(machine="b").read().second
     store.append(head, linked(head, 3, [named("y")])[0], "y")
     assert (["", "line 2", "x", "y"], head) == (names_of(store), store.read().second)
 
@@ -108,7 +121,7 @@ def test_author_of_the_settings(git_world: GitWorld) -> None:
 
 @pytest.mark.parametrize("field", ["name", "email"])
 @pytest.mark.parametrize("role", ["author", "committer"])
-@pytest.mark.parametrize("source", ["variable", "setting of all", "setting of one"])
+@pytest.mark.parametrize("source", ["variable", "setting of all", "setting of one", "empty setting"])
 def test_identity_of_each_source(
     git_world: GitWorld, source: str, role: str, field: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,8 +131,9 @@ def test_identity_of_each_source(
     if source == "variable":
         monkeypatch.setenv(f"GIT_{role}_{field}".upper(), "given")
     else:
-        git_world.git("config", f"{role if source == 'setting of one' else 'user'}.{field}", "given")
-    for each in ("author", "committer") if source == "setting of all" else (role,):
+        given = "" if source == "empty setting" else "given"
+        git_world.git("config", f"{'user' if source == 'setting of all' else role}.{field}", given)
+    for each in {"setting of all": ("author", "committer"), "empty setting": ()}.get(source, (role,)):
         expected[each] = {**expected[each], field: "given"}
     begin(git_world.open())
     wanted = [expected[each][part] for each in ("author", "committer") for part in ("name", "email")]
@@ -198,6 +212,8 @@ def test_second_branch_of_something_else(git_world: GitWorld, store: Store) -> N
     """A second branch that holds no head counts as missing."""
     git_world.commit_file("head", b"hello\n", branch=HEAD)
     assert store.read().second == ""
+    git_world.move(HEAD, git_world.tip())
+    assert store.read().second == ""
 
 
 def test_push_between_two_lists(git_world: GitWorld, store: Store, wrap: Callable[[str], None]) -> None:
@@ -219,15 +235,6 @@ def plain_world(git_world: GitWorld) -> GitWorld:
     """A remote that cannot move two branches at once."""
     git_world.git("config", "receive.advertiseAtomic", "false", at=git_world.origin)
     return git_world
-
-
-def test_no_atomic_push(plain_world: GitWorld) -> None:
-    """Without atomic pushes both branches are moved, one after the other, from the first push on."""
-    store = plain_world.open()
-    begin(store)
-    head = add(store, "x")
-    stored = plain_world.open(machine="b").read()
-    assert (names_of(store), stored.second) == (["", "line 2", "x"], head)
 
 
 def test_second_push_fails(plain_world: GitWorld) -> None:
@@ -519,6 +526,7 @@ def test_no_repository(git_world: GitWorld) -> None:
 @pytest.mark.parametrize("name", ["", "a..b", "refs/heads/x", "heads/x", "remotes/origin/x", "@{-1}", "-x"])
 def test_branch_names(git_world: GitWorld, name: str) -> None:
     """Anything but the plain name of a branch is an error."""
+    git_world.git("checkout", "--quiet", "-b", "later")  # `@{-1}` is main
     with pytest.raises(SettingsError) as raised:
         git_world.open(f"git:{name}")
     assert name_of(raised) == "place-no-branch"
@@ -584,7 +592,7 @@ def test_rewritten_url(git_world: GitWorld) -> None:
 
 
 @pytest.mark.parametrize("setting", ["remote.origin.url", "remote.origin.pushurl", "remote.origin.proxy", "http.proxy"])
-@pytest.mark.parametrize(("user", "password"), [("ci:", "abcdefg:hijklmn"), ("", "token-of-ci")])
+@pytest.mark.parametrize(("user", "password"), [("ci:", "abcdefg:hijklmn"), ("", "of-eight")])
 def test_credentials_of_every_url(
     git_world: GitWorld, wrap: Callable[[str], None], setting: str, user: str, password: str
 ) -> None:

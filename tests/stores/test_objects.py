@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import closing
 from typing import TYPE_CHECKING, Literal
 from unittest.mock import Mock
 
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from obstore.exceptions import BaseError, PermissionDeniedError
+from support.raw_server import RawServer, say
 from support.records import add, begin, begun, lines_of, linked, named, names_of, sample
 
 from reconciler.errors import HeadMoved, Message, ReconcilerError, RecordDamaged, RecordError, StoreUnavailable
@@ -379,6 +381,16 @@ def test_no_server(s3: Site, monkeypatch: pytest.MonkeyPatch) -> None:
             step()
         assert name_of(raised) == "objects-unavailable"
         assert "hunter2" not in str(raised.value) + repr(raised.value)
+
+
+def test_a_write_is_sent_once(s3: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that fails is not repeated, since it might conflict with itself; its status is named, its object deleted."""
+    server = RawServer(say(b"HTTP/1.1 503 Busy\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"))
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+    with closing(server), pytest.raises(StoreUnavailable) as raised:
+        s3.open().prepare()
+    assert [b"PUT", b"POST"] == [request.split()[0] for request in server.requests]
+    assert "(503)" in raised.value.messages[0].what
 
 
 def test_no_answer(s3: Site, monkeypatch: pytest.MonkeyPatch) -> None:
