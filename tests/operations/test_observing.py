@@ -11,6 +11,7 @@ import pytest
 from support.memory_project import EU, NOW, URL, MemoryProject, created, desired_of, unknown
 from support.memory_record import MemoryStore, record_of
 from support.records import time_of
+from support.refusals import raised
 
 from reconciler.errors import SettingsError
 from reconciler.model.desired import Verification
@@ -60,9 +61,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(f"{line}\n".encode())))
     assert 1 == len(observed(project, "-").received)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(f"{line}\n{{}}\n".encode())))
-    with pytest.raises(SettingsError) as caught:
-        observed(project, "-")
-    assert "-:2" == caught.value.messages[0].where
+    assert "-:2" == raised(SettingsError, observed, project, "-").where
 
 
 def test_wrong_word_is_overruled_by_name(tmp_path: Path) -> None:

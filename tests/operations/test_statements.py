@@ -13,6 +13,7 @@ from support.command_line import commands_in
 from support.memory_project import API, EU, NOW, URL, MemoryProject, created, desired_of, unknown, what
 from support.memory_record import DOWN, MOVED, RECORD, MemoryStore, record_of
 from support.records import time_of
+from support.refusals import raised
 
 from reconciler.errors import HeadMoved, RecordMissing, Refused, SelectionError, SettingsError, StoreUnavailable
 from reconciler.model.record import Status
@@ -861,9 +862,7 @@ class TestAppending:
         statement = Resolve(OFFERS, created=False)
         proposal = prepare(project, statement)
         project.add(*unknown("b", OFFERS, "ONB10002"))
-        with pytest.raises(Refused) as caught:
-            append(project, statement, proposal)
-        assert caught.value.messages[0].name == "record-changed"
+        assert raised(Refused, append, project, statement, proposal).name == "record-changed"
 
     def test_tells_when_somebody_said_it_meanwhile(self) -> None:
         """Two people who say the same of one attempt: the second has nothing left to do."""
@@ -987,9 +986,7 @@ class TestFiles:
         assert project.journal.read().standing.open
         (tmp_path / "b.jsonl").write_bytes((tmp_path / "a.jsonl").read_bytes())
         copied = self.project(tmp_path / "b.jsonl")
-        with pytest.raises(Refused) as caught:
-            prepare(copied, Complete())
-        assert [message.name for message in caught.value.messages] == ["file-not-from-here"]
+        assert raised(Refused, prepare, copied, Complete()).name == "file-not-from-here"
         append(copied, AcceptLoss(), prepare(copied, AcceptLoss()))
         assert copied.journal.read().standing.first_gate_open
 
@@ -1010,6 +1007,4 @@ def test_a_digest_is_expected_whole(part: slice) -> None:
     project = project_with(*unknown("a", OFFERS))
     proposal = prepare(project, Resolve(OFFERS, created=True))
     refuse_unexpected(proposal, proposal.digest)
-    with pytest.raises(Refused) as caught:
-        refuse_unexpected(proposal, proposal.digest[part])
-    assert ["proposal-changed"] == [message.name for message in caught.value.messages]
+    assert "proposal-changed" == raised(Refused, refuse_unexpected, proposal, proposal.digest[part]).name
