@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from msgspec.structs import replace
 from support.applying_bench import (
@@ -35,6 +37,9 @@ from reconciler.model.address import TargetName
 from reconciler.model.plan import Action
 from reconciler.record import facts as kinds
 from reconciler.record.gates import Note
+
+if TYPE_CHECKING:
+    from reconciler.record.facts import AnyFact
 
 SECRET = kinds.SecretSet(at=AT, attempt="old-z", secret="age:c2VjcmV0")
 LOSS = kinds.LossOpened(at=AT, loss="lost", cause="accepted")
@@ -112,15 +117,6 @@ def test_a_change_blocked_by_another_attempt_says_what_comes_first() -> None:
     assert "the first" == bench.run.results[change.address, Action.BLOCKED].detail
 
 
-def test_a_loss_keeps_a_call_from_its_retry() -> None:
-    """A call that waits for its retry is not sent while a loss is open."""
-    bench = busy_bench()
-    append(bench.store, LOSS)
-    bench.reread()
-    assert ([], "rejected") == (bench.sends, bench.outcomes["create a"])
-    assert "not retried: the record has changed: loss-open" in str(bench.result("a").detail)
-
-
 def test_an_outcome_is_appended_over_an_open_loss() -> None:
     """Whatever gate has closed meanwhile, the outcome follows."""
     bench = Bench(wanting("a")).sent()
@@ -179,20 +175,16 @@ def test_a_run_that_loses_changes_waits_before_its_next_intents() -> None:
     assert "created" == bench.outcomes["create e"]
 
 
-@pytest.mark.parametrize(("jitter", "share"), [(0.0, 0.5), (0.5, 0.75), (1.0, 1.0)])
-def test_runs_that_collided_wait_for_different_times(jitter: float, share: float) -> None:
-    """Between half of the time and all of it."""
+@pytest.mark.parametrize(
+    ("append_takes", "jitter", "wait"),
+    [(0.0, 0.0, SHORTEST / 2), (0.0, 0.5, 0.75 * SHORTEST), (0.0, 1.0, SHORTEST), (1.5, 1.0, 3.0)],
+)
+def test_runs_that_collided_wait_for_different_times(append_takes: float, jitter: float, wait: float) -> None:
+    """Between half of the time and all of it; twice what an append takes, so that the other run can append again."""
     bench = Bench(wanting("a", "b"), jitter=jitter).start()
+    bench.steady += append_takes
     bench.overtake(known("a"))
-    assert pytest.approx(share * SHORTEST) == bench.wait_its_turn()
-
-
-def test_a_slow_store_is_given_more_time() -> None:
-    """Twice what an append takes there: in less, the other run could not have appended again."""
-    bench = Bench(wanting("a", "b")).start()
-    bench.steady += 1.5
-    bench.overtake(known("a"))
-    assert 3.0 == bench.wait_its_turn()
+    assert pytest.approx(wait) == bench.wait_its_turn()
 
 
 def test_a_run_that_has_something_to_record_does_not_wait() -> None:
@@ -485,13 +477,27 @@ def busy_bench() -> Bench:
     return bench
 
 
-def test_what_somebody_resolved_is_not_retried() -> None:
-    """Before a retry the record is read again: an attempt that was resolved meanwhile is not sent."""
+DELIVERS_IT = "another attempt delivers it or may deliver it"
+
+
+@pytest.mark.parametrize(
+    ("fact", "detail"),
+    [
+        (kinds.Absent(at=AT, attempt=attempt(1)), "already resolved by another run"),
+        (LOSS, "the record has changed: loss-open"),
+        *(
+            (known("a", attempt="found", address=address), DELIVERS_IT)
+            for address in ("europe/staging/a", "europe/staging/renamed", "usa/staging/a")
+        ),
+    ],
+)
+def test_what_the_record_says_before_a_retry_counts(fact: AnyFact, detail: str) -> None:
+    """It is read again: what somebody resolved, what another attempt delivers, and under a loss nothing is sent."""
     bench = busy_bench()
-    append(bench.store, kinds.Absent(at=AT, attempt=attempt(1)))
+    append(bench.store, fact)
     bench.reread()
     assert ([], "rejected", 429) == (bench.sends, bench.outcomes["create a"], bench.result("a").status)
-    assert "HTTP 429; not retried: already resolved by another run" == bench.result("a").detail
+    assert f"HTTP 429; not retried: {detail}" in str(bench.result("a").detail)
 
 
 def test_what_a_record_lost_is_not_retried() -> None:
@@ -501,16 +507,6 @@ def test_what_a_record_lost_is_not_retried() -> None:
     bench.reread()
     assert ([], "rejected") == (bench.sends, bench.outcomes["create a"])
     assert "heads-missing" in str(bench.result("a").detail)
-
-
-@pytest.mark.parametrize("address", ["europe/staging/a", "europe/staging/renamed", "usa/staging/a"])
-def test_what_another_attempt_delivers_by_now_is_not_retried(address: str) -> None:
-    """Where a merge brought back an attempt that the record had lost, nothing is created twice."""
-    bench = busy_bench()
-    append(bench.store, known("a", attempt="found", address=address))
-    bench.reread()
-    assert ([], "rejected") == (bench.sends, bench.outcomes["create a"])
-    assert "not retried: another attempt delivers it or may deliver it" in str(bench.result("a").detail)
 
 
 @pytest.mark.parametrize("other", ["https://a.example", "https://z.example"])

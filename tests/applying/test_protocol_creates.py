@@ -265,29 +265,17 @@ def test_an_outage_costs_three_creates() -> None:
     assert bench.run.finished
 
 
-def test_an_answer_ends_the_row_of_unknown_outcomes() -> None:
-    """After two unknown outcomes and an answer the count begins anew, and calls go side by side again."""
-    bench = Bench(wanting("a", "b", "c", "d", "e", "f"), limits=Limits(parallelism=2)).sent()
-    for answer in (UNKNOWN, UNKNOWN, REJECTED):
-        bench.settle(answer)
-    assert 2 == len(bench.sends)
-
-
-def test_a_call_not_sent_says_nothing_of_the_service() -> None:
-    """It neither continues nor ends the row of unknown outcomes."""
-    bench = Bench(wanting("a", "b", "c", "d", "e"), limits=Limits(backoff=(), in_a_row=2)).sent()
-    for answer in (UNKNOWN, NOT_SENT, UNKNOWN):
-        assert 1 == len(bench.sends)
-        bench.settle(answer)
-    assert "skipped" == bench.outcomes["create e"]
-
-
-def test_a_call_not_sent_leaves_the_others_side_by_side() -> None:
-    """Of a service that has answered before, it says nothing."""
-    bench = Bench(wanting("a", "b", "c", "d", "e"), limits=Limits(backoff=(), parallelism=2)).sent()
-    for answer in (CREATED, NOT_SENT, NOT_SENT):
-        bench.settle(answer)
-    assert 2 == len(bench.sends)
+@pytest.mark.parametrize(
+    ("answers", "in_flight"),
+    [
+        ((UNKNOWN, UNKNOWN), 1), ((UNKNOWN, UNKNOWN, REJECTED), 2), ((CREATED, NOT_SENT, NOT_SENT), 2),
+        ((UNKNOWN, NOT_SENT), 1), ((UNKNOWN, NOT_SENT, UNKNOWN), 1), ((UNKNOWN, NOT_SENT, UNKNOWN, UNKNOWN), 0),
+    ],
+)  # fmt: skip
+def test_an_answer_ends_the_row_of_unknown_outcomes(answers: tuple[Answer, ...], in_flight: int) -> None:
+    """Then calls go side by side again; a call that was not sent neither continues nor ends the row."""
+    bench = Bench(wanting("a", "b", "c", "d", "e", "f"), limits=Limits(backoff=(), parallelism=2)).sent(*answers)
+    assert (in_flight, not in_flight) == (len(bench.sends), "skipped" in bench.outcomes.values())
 
 
 def test_a_call_without_an_answer_is_given_up() -> None:

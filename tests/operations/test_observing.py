@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
-from support.memory_project import EU, NOW, URL, MemoryProject, created, desired_of, unknown
-from support.memory_record import MemoryStore, record_of
+from support.memory_project import EU, NOW, URL, created, desired_of, project_with, unknown
 from support.records import time_of
 from support.refusals import raised
 
@@ -24,17 +23,9 @@ from reconciler.record.statements import ConfirmRemoval, Resolve
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reconciler.record.facts import AnyFact
 
 OFFERS = f"{EU}/offers"
 ID = "0123456789abcdef0123456789abcdef"
-
-
-def project_with(*facts: AnyFact) -> MemoryProject:
-    """Return a project whose record says these facts."""
-    project = MemoryProject({"memory:a": MemoryStore(record_of(*facts))})
-    project.journal.read()
-    return project
 
 
 def capture(path: Path, *lines: dict[str, object]) -> str:

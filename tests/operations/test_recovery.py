@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from support.command_line import commands_in
-from support.memory_project import API, EU, NOW, URL, MemoryProject, created, desired_of, unknown
+from support.memory_project import API, EU, NOW, URL, MemoryProject, created, desired_of, project_with, unknown
 from support.memory_record import AT, RECORD, MemoryStore, record_of
 from support.records import linked, time_of
 from support.refusals import raised
@@ -32,18 +32,10 @@ from reconciler.reports.document import messages_document
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reconciler.model.desired import Desired
     from reconciler.record.facts import AnyFact
 
 OFFERS, LOANS = f"{EU}/offers", f"{EU}/loans"
 ID = "0123456789abcdef0123456789abcdef"
-
-
-def project_with(*facts: AnyFact, desired: Desired | None = None) -> MemoryProject:
-    """Return a project whose record says these facts."""
-    project = MemoryProject({"memory:a": MemoryStore(record_of(*facts))}, desired)
-    project.journal.read()
-    return project
 
 
 class TestRecoveryFile:

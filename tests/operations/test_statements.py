@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.command_line import commands_in
-from support.memory_project import API, EU, NOW, URL, MemoryProject, created, desired_of, unknown, what
+from support.memory_project import API, EU, NOW, URL, MemoryProject, created, desired_of, project_with, unknown, what
 from support.memory_record import DOWN, MOVED, RECORD, MemoryStore, record_of
 from support.records import time_of
 from support.refusals import raised
@@ -51,7 +51,6 @@ from reconciler.record.statements import (
 
 if TYPE_CHECKING:
     from reconciler.errors import ReconcilerError
-    from reconciler.model.desired import Desired
     from reconciler.record.facts import AnyFact
     from reconciler.record.statements import Statement
 
@@ -63,13 +62,6 @@ SELF_EVIDENT = {
     "loss-unknown", "resolve-disproved", "store-down", "target-unbound", "target-unknown",
 }  # fmt: skip
 """Refusals that name no way on: what is wrong with the words that were given says all."""
-
-
-def project_with(*facts: AnyFact, desired: Desired | None = None, complete: bool = True) -> MemoryProject:
-    """Return a project whose record says these facts."""
-    project = MemoryProject({"memory:a": MemoryStore(record_of(*facts, complete=complete))}, desired)
-    project.journal.read()
-    return project
 
 
 def refusal(project: MemoryProject, statement: Statement, kind: type[ReconcilerError] = Refused) -> list[str]:
@@ -788,11 +780,6 @@ class TestRemoval:
         project.say(ConfirmRemoval(OFFERS, ("a",)))
         assert project.say(ConfirmRemoval(OFFERS, ("a",))).facts == ()
         assert status(project, "a") is Status.LIVE
-
-    def test_unknown_outcome_comes_first(self) -> None:
-        """A removal settles no unknown outcome."""
-        project = project_with(*unknown("a", OFFERS))
-        assert refusal(project, ConfirmRemoval(OFFERS, ("a",))) == ["outcome-unknown"]
 
 
 class TestSecretAndNotifications:

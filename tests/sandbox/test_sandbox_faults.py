@@ -6,7 +6,6 @@ import time
 from http.client import IncompleteRead
 from textwrap import dedent
 from threading import Thread
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -18,17 +17,6 @@ from reconciler.cli.sandbox import serve
 from reconciler.errors import SettingsError
 from reconciler.sandbox import Sandbox, faults
 from reconciler.sandbox.faults import FAULT_NAMES, FAULTS, FaultPlan
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-
-@pytest.fixture
-def sandbox() -> Iterator[Sandbox]:
-    """A sandbox that serves."""
-    with Sandbox() as serving:
-        yield serving
-    assert serving.world.failures == []
 
 
 def test_names_are_documented() -> None:

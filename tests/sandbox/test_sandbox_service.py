@@ -24,16 +24,7 @@ from reconciler.sandbox.layout import DOCUMENTED_TARGETS, check_names, lay_out
 from reconciler.sandbox.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
-
-
-@pytest.fixture
-def sandbox() -> Iterator[Sandbox]:
-    """A sandbox of the four documented targets that serves."""
-    with Sandbox() as serving:
-        yield serving
-    assert serving.world.failures == []
 
 
 class TestTokens:
