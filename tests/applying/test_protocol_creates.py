@@ -75,8 +75,7 @@ def test_a_target_without_a_token_leaves_the_others_their_turn() -> None:
 
 def test_a_call_leaves_once_its_intent_is_durable() -> None:
     """An intent is appended first; only its being durable sends the call."""
-    bench = Bench(wanting("a"))
-    bench.start()
+    bench = Bench(wanting("a")).start()
     assert [] == bench.sends
     bench.append()
     assert [attempt(1)] == [send.attempt for send in bench.sends]
@@ -84,9 +83,7 @@ def test_a_call_leaves_once_its_intent_is_durable() -> None:
 
 def test_an_intent_says_what_may_be_in_flight_and_until_when() -> None:
     """The intent names the request, the account, the window for sending it, and when it is settled at the latest."""
-    bench = Bench(wanting("a", template="/{attempt}"), limits=Limits(send_window=60, call_timeout=30, margin=15))
-    bench.start()
-    bench.append()
+    bench = Bench(wanting("a", template="/{attempt}"), limits=Limits(send_window=60, call_timeout=30, margin=15)).sent()
     [intent] = bench.appended
     assert isinstance(intent, Intended)
     what, url = intent.what, f"https://hooks.example/a/{attempt(1)}"
@@ -100,9 +97,7 @@ def test_an_intent_says_what_may_be_in_flight_and_until_when() -> None:
 
 def test_an_outcome_is_recorded_with_all_that_is_known() -> None:
     """What was intended, status, detail, date, harmless fields and the place of the response are in the outcome."""
-    bench = Bench(wanting("a"))
-    bench.start()
-    bench.append()
+    bench = Bench(wanting("a")).sent()
     bench.answer(Answer(Outcome.CREATED, 201, "odd", "today", fields={"id": 7}), response="file")
     bench.append()
     intent, outcome = bench.appended
@@ -118,23 +113,16 @@ def test_an_outcome_is_recorded_with_all_that_is_known() -> None:
 
 def test_the_first_create_goes_alone_on_each_target() -> None:
     """Until its service has answered once, one intent is open; then as many as calls may be in flight over all."""
-    bench = Bench(wanting("a", "b", "c", "d", "usa/staging/e", "usa/staging/f"), limits=Limits(parallelism=3))
-    bench.start()
-    bench.append()
+    bench = Bench(wanting("a", "b", "c", "d", "usa/staging/e", "usa/staging/f"), limits=Limits(parallelism=3)).sent()
     bench.append()
     assert ["a", "e"] == [send.address.name for send in bench.sends]
-    bench.answer(CREATED, "a")
-    assert ["answered", "intended", "intended"] == bench.append()
+    assert ["answered", "intended", "intended"] == bench.settle(CREATED, "a")
     assert ["e", "b", "c"] == [send.address.name for send in bench.sends]
 
 
 def test_an_outcome_and_the_next_intent_are_one_append() -> None:
     """What gathers while an append is under way goes out together in the next, outcomes first."""
-    bench = Bench(wanting("a", "b", "c", "d"), limits=Limits(parallelism=2))
-    bench.start()
-    bench.append()
-    bench.answer(CREATED)
-    bench.append()
+    bench = Bench(wanting("a", "b", "c", "d"), limits=Limits(parallelism=2)).sent(CREATED)
     bench.answer(CREATED, "b")
     bench.answer(CREATED, "c")
     assert 1 == len(bench.appends)
@@ -144,35 +132,27 @@ def test_an_outcome_and_the_next_intent_are_one_append() -> None:
 
 def test_outcomes_wait_for_one_another_as_long_as_an_append_takes() -> None:
     """Where appends are slow, calls that end shortly after one another share one."""
-    bench = Bench(wanting("a", "b", "c"), limits=Limits(parallelism=2))
-    bench.start()
-    bench.append()
+    bench = Bench(wanting("a", "b", "c"), limits=Limits(parallelism=2)).sent()
     bench.answer(CREATED)
     bench.steady += 1.0
     bench.append()
     bench.answer(CREATED, "b")
     assert ([], bench.steady + 1.0) == (bench.appends, bench.run.wake_at)
     bench.wait(0.5)
-    bench.answer(CREATED, "c")
-    assert ["answered", "answered"] == bench.append()
+    assert ["answered", "answered"] == bench.settle(CREATED, "c")
 
 
 @pytest.mark.parametrize("answer", [REJECTED, UNKNOWN, Answer(Outcome.UNKNOWN)])
 def test_what_the_service_may_have_seen_is_not_retried(answer: Answer) -> None:
     """A rejection is final, and what is unknown is never sent again by itself."""
-    bench = Bench(wanting("a"))
-    bench.start()
-    bench.append()
-    bench.answer(answer)
-    bench.append()
+    bench = Bench(wanting("a")).sent()
+    bench.settle(answer)
     assert ([], True, str(answer.outcome)) == (bench.sends, bench.run.finished, bench.outcomes["create a"])
 
 
 def test_what_was_not_sent_is_retried_with_growing_waits() -> None:
     """A call that certainly did not leave is retried after each wait, and then left for the next apply."""
-    bench = Bench(wanting("a"), limits=Limits(backoff=(0.5, 1.0)))
-    bench.start()
-    bench.append()
+    bench = Bench(wanting("a"), limits=Limits(backoff=(0.5, 1.0))).sent()
     for wait in (0.5, 1.0):
         bench.answer(NOT_SENT)
         assert bench.steady + wait == bench.run.wake_at
@@ -180,17 +160,14 @@ def test_what_was_not_sent_is_retried_with_growing_waits() -> None:
         assert [] == bench.rereads
         bench.wait(0.1)
         bench.reread()
-    bench.answer(NOT_SENT)
-    assert ["answered"] == bench.append()
+    assert ["answered"] == bench.settle(NOT_SENT)
     assert ("not_sent", "no connection") == (str(bench.result("a").outcome), bench.result("a").detail)
 
 
 @pytest.mark.parametrize(("asked", "wait"), [(7.0, 7.0), (0.0, 0.0), (None, 0.5)])
 def test_a_busy_service_says_how_long_to_wait(asked: float | None, wait: float) -> None:
     """After a 429 the call is retried when Retry-After says, or after the usual wait."""
-    bench = Bench(wanting("a"))
-    bench.start()
-    bench.append()
+    bench = Bench(wanting("a")).sent()
     bench.answer(Answer(Outcome.REJECTED, 429, retry_after=asked))
     bench.wait(wait)
     bench.reread()
@@ -199,9 +176,7 @@ def test_a_busy_service_says_how_long_to_wait(asked: float | None, wait: float) 
 
 def test_a_wait_longer_than_the_window_is_not_waited_for() -> None:
     """A Retry-After past the intent's window makes the 429 a rejection at once."""
-    bench = Bench(wanting("a"), limits=Limits(send_window=60))
-    bench.start()
-    bench.append()
+    bench = Bench(wanting("a"), limits=Limits(send_window=60)).sent()
     bench.answer(Answer(Outcome.REJECTED, 429, retry_after=60.0))
     assert ["answered"] == bench.append()
     assert ("rejected", 429) == (str(bench.result("a").outcome), bench.result("a").status)
@@ -221,8 +196,7 @@ def test_which_answers_are_followed_by_another_try(outcome: Outcome, status: int
 
 def test_a_service_that_stays_busy_ends_its_target() -> None:
     """After three creates that were refused with 429 to the end, the rest of the target is skipped."""
-    bench = Bench(wanting("a", "b", "c", "d", "usa/staging/e"), limits=Limits(backoff=(), parallelism=1))
-    bench.start()
+    bench = Bench(wanting("a", "b", "c", "d", "usa/staging/e"), limits=Limits(backoff=(), parallelism=1)).start()
     for _ in range(3):
         bench.append()
         bench.answer(BUSY)
@@ -248,22 +222,18 @@ def test_a_breaker_counts_those_in_a_row(answers: list[Answer]) -> None:
 
 def test_a_refused_token_is_replaced_once() -> None:
     """After a 401 with a new token the record is read again, the call retried, and no other token requested."""
-    bench = Bench(wanting("a"))
-    bench.start()
-    bench.append()
+    bench = Bench(wanting("a")).sent()
     assert [True] == [send.renew for send in bench.sends]
     bench.answer(Answer(Outcome.REJECTED, 401, retry_after=0.0))
     bench.wait(0.0)
     bench.reread()
     assert [False] == [send.renew for send in bench.sends]
-    bench.answer(Answer(Outcome.REJECTED, 401))
-    assert (["answered"], "rejected") == (bench.append(), bench.outcomes["create a"])
+    assert (["answered"], "rejected") == (bench.settle(Answer(Outcome.REJECTED, 401)), bench.outcomes["create a"])
 
 
 def test_an_intent_whose_window_has_passed_is_not_sent() -> None:
     """Where the append took too long, the call is not sent, and the record says so."""
-    bench = Bench(wanting("a"), limits=Limits(send_window=60))
-    bench.start()
+    bench = Bench(wanting("a"), limits=Limits(send_window=60)).start()
     bench.steady += 60.0
     bench.append()
     assert [] == bench.sends
@@ -273,9 +243,7 @@ def test_an_intent_whose_window_has_passed_is_not_sent() -> None:
 
 def test_a_retry_whose_window_has_passed_is_not_sent() -> None:
     """A machine that slept through the window does not retry the call when it wakes."""
-    bench = Bench(wanting("a"), limits=Limits(send_window=60))
-    bench.start()
-    bench.append()
+    bench = Bench(wanting("a"), limits=Limits(send_window=60)).sent()
     bench.answer(NOT_SENT)
     bench.wait(100.0)
     detail = "no connection; not retried: send window expired"
@@ -284,16 +252,12 @@ def test_a_retry_whose_window_has_passed_is_not_sent() -> None:
 
 def test_an_outage_costs_three_creates() -> None:
     """After three unknown outcomes in a row the rest of that target is skipped, and creates go one at a time."""
-    bench = Bench(wanting("a", "b", "c", "d", "e", "usa/staging/f"))
-    bench.start()
+    bench = Bench(wanting("a", "b", "c", "d", "e", "usa/staging/f")).sent()
     bench.append()
-    bench.append()
-    bench.answer(CREATED, "f")
-    bench.append()
+    bench.settle(CREATED, "f")
     for _ in range(3):
         assert 1 == len(bench.sends)
-        bench.answer(UNKNOWN)
-        bench.append()
+        bench.settle(UNKNOWN)
     names = ("create a", "create b", "create c", "create d", "create e", "create f")
     expected = ["unknown", "unknown", "unknown", "skipped", "skipped", "created"]
     assert expected == [bench.outcomes[name] for name in names]
@@ -301,45 +265,22 @@ def test_an_outage_costs_three_creates() -> None:
     assert bench.run.finished
 
 
-def test_an_answer_ends_the_row_of_unknown_outcomes() -> None:
-    """After two unknown outcomes and an answer the count begins anew, and calls go side by side again."""
-    bench = Bench(wanting("a", "b", "c", "d", "e", "f"), limits=Limits(parallelism=2))
-    bench.start()
-    bench.append()
-    for answer in (UNKNOWN, UNKNOWN, REJECTED):
-        bench.answer(answer)
-        bench.append()
-    assert 2 == len(bench.sends)
-
-
-def test_a_call_not_sent_says_nothing_of_the_service() -> None:
-    """It neither continues nor ends the row of unknown outcomes."""
-    bench = Bench(wanting("a", "b", "c", "d", "e"), limits=Limits(backoff=(), in_a_row=2))
-    bench.start()
-    bench.append()
-    for answer in (UNKNOWN, NOT_SENT, UNKNOWN):
-        assert 1 == len(bench.sends)
-        bench.answer(answer)
-        bench.append()
-    assert "skipped" == bench.outcomes["create e"]
-
-
-def test_a_call_not_sent_leaves_the_others_side_by_side() -> None:
-    """Of a service that has answered before, it says nothing."""
-    bench = Bench(wanting("a", "b", "c", "d", "e"), limits=Limits(backoff=(), parallelism=2))
-    bench.start()
-    bench.append()
-    for answer in (CREATED, NOT_SENT, NOT_SENT):
-        bench.answer(answer)
-        bench.append()
-    assert 2 == len(bench.sends)
+@pytest.mark.parametrize(
+    ("answers", "in_flight"),
+    [
+        ((UNKNOWN, UNKNOWN), 1), ((UNKNOWN, UNKNOWN, REJECTED), 2), ((CREATED, NOT_SENT, NOT_SENT), 2),
+        ((UNKNOWN, NOT_SENT), 1), ((UNKNOWN, NOT_SENT, UNKNOWN), 1), ((UNKNOWN, NOT_SENT, UNKNOWN, UNKNOWN), 0),
+    ],
+)  # fmt: skip
+def test_an_answer_ends_the_row_of_unknown_outcomes(answers: tuple[Answer, ...], in_flight: int) -> None:
+    """Then calls go side by side again; a call that was not sent neither continues nor ends the row."""
+    bench = Bench(wanting("a", "b", "c", "d", "e", "f"), limits=Limits(backoff=(), parallelism=2)).sent(*answers)
+    assert (in_flight, not in_flight) == (len(bench.sends), "skipped" in bench.outcomes.values())
 
 
 def test_a_call_without_an_answer_is_given_up() -> None:
     """When it can no longer be in flight, its outcome is unknown."""
-    bench = Bench(wanting("a"))
-    bench.start()
-    bench.append()
+    bench = Bench(wanting("a")).sent()
     assert bench.steady + 105.0 == bench.run.wake_at
     bench.wait(105.0)
     bench.append()
@@ -350,11 +291,7 @@ def test_a_call_without_an_answer_is_given_up() -> None:
 
 def test_after_a_lost_response_nothing_more_is_created() -> None:
     """The next would be lost too, with the secrets in them; what is in flight is recorded as ever."""
-    bench = Bench(wanting("a", "b", "c", "d"), limits=Limits(parallelism=2))
-    bench.start()
-    bench.append()
-    bench.answer(CREATED)
-    bench.append()
+    bench = Bench(wanting("a", "b", "c", "d"), limits=Limits(parallelism=2)).sent(CREATED)
     bench.answer(CREATED, "b", lost=True)
     bench.create_all()
     outcomes = dict.fromkeys(("create a", "create b", "create c"), "created") | {"create d": "skipped"}
@@ -365,9 +302,7 @@ def test_after_a_lost_response_nothing_more_is_created() -> None:
 
 def test_after_a_late_answer_without_its_response_nothing_more_is_created() -> None:
     """A call that was given up counts like every other."""
-    bench = Bench(wanting("a", "b"))
-    bench.start()
-    bench.append()
+    bench = Bench(wanting("a", "b")).sent()
     [send] = bench.sends
     bench.effects.clear()
     bench.wait(105.0)
@@ -380,11 +315,7 @@ def test_after_a_late_answer_without_its_response_nothing_more_is_created() -> N
 
 def test_an_intent_that_becomes_durable_after_a_lost_response_is_not_sent() -> None:
     """Its response would be lost too."""
-    bench = Bench(wanting("a", "b", "c", "d"), limits=Limits(parallelism=2))
-    bench.start()
-    bench.append()
-    bench.answer(CREATED)
-    bench.append()
+    bench = Bench(wanting("a", "b", "c", "d"), limits=Limits(parallelism=2)).sent(CREATED)
     bench.answer(CREATED, "b")
     bench.answer(CREATED, "c", lost=True)
     assert ["answered", "intended"] == bench.append()
@@ -393,9 +324,7 @@ def test_an_intent_that_becomes_durable_after_a_lost_response_is_not_sent() -> N
 
 def test_a_late_answer_corrects_an_unknown_outcome() -> None:
     """An answer to a call that was given up is recorded with its response, and with the removal of the old attempt."""
-    bench = Bench(wanting("a", "b"), known("a", host="old"))
-    bench.start()
-    bench.append()
+    bench = Bench(wanting("a", "b"), known("a", host="old")).sent()
     [send] = bench.sends
     bench.wait(105.0)
     bench.hear(CallEnded(send.attempt, CREATED, "file"))
@@ -408,9 +337,7 @@ def test_a_late_answer_corrects_an_unknown_outcome() -> None:
 
 def test_a_late_unknown_answer_changes_nothing() -> None:
     """It adds nothing to what the record says."""
-    bench = Bench(wanting("a", "b"))
-    bench.start()
-    bench.append()
+    bench = Bench(wanting("a", "b")).sent()
     [send] = bench.sends
     bench.wait(105.0)
     bench.hear(CallEnded(send.attempt, UNKNOWN))
@@ -420,11 +347,8 @@ def test_a_late_unknown_answer_changes_nothing() -> None:
 
 def test_a_replacement_requests_the_removal_of_what_it_replaces() -> None:
     """In the append of its outcome: all codes of the old attempt, in a way that a plan may take back."""
-    bench = Bench(wanting("a", host="new"), known("a"))
-    bench.start()
-    bench.append()
-    bench.answer(CREATED)
-    assert ["answered", "removal_requested"] == bench.append()
+    bench = Bench(wanting("a", host="new"), known("a")).sent()
+    assert ["answered", "removal_requested"] == bench.settle(CREATED)
     request = bench.appended[-1]
     assert isinstance(request, RemovalRequested)
     assert ("old-a", (code("a"),), True) == (request.attempt, request.codes, request.by_plan)
@@ -433,11 +357,8 @@ def test_a_replacement_requests_the_removal_of_what_it_replaces() -> None:
 
 def test_a_replacement_that_is_not_created_removes_nothing() -> None:
     """The old attempt stays in force."""
-    bench = Bench(wanting("a", host="new"), known("a"))
-    bench.start()
-    bench.append()
-    bench.answer(REJECTED)
-    assert (["answered"], []) == (bench.append(), bench.run.work.requested)
+    bench = Bench(wanting("a", host="new"), known("a")).sent()
+    assert (["answered"], []) == (bench.settle(REJECTED), bench.run.work.requested)
 
 
 def test_a_restored_attempt_names_the_requests_it_takes_back() -> None:
@@ -453,8 +374,7 @@ def test_a_restored_attempt_names_the_requests_it_takes_back() -> None:
 
 def test_a_note_says_what_an_append_is_about() -> None:
     """Stores that keep a history of their own get a line for it, with the first addresses and the run."""
-    bench = Bench(wanting("a", "b"), by={"user": "operator", "url": "https://run.example/1"})
-    bench.start()
+    bench = Bench(wanting("a", "b"), by={"user": "operator", "url": "https://run.example/1"}).start()
     assert "create europe/staging/a (https://run.example/1)" == bench.appends[0].summary
     bench.append()
     bench.answer(CREATED)

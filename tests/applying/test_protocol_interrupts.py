@@ -9,27 +9,18 @@ from reconciler.applying.events import Append, Appended, CallEnded, InterruptAsk
 from reconciler.model.outcome import Answer, Outcome
 
 
-def in_flight(*names: str) -> Bench:
-    """Return a run with one call in flight."""
-    bench = Bench(wanting(*names))
-    bench.start()
-    bench.append()
-    return bench
-
-
 def test_an_interrupt_starts_nothing_more() -> None:
     """What waits is skipped; the call in flight is waited for, and its outcome recorded."""
-    bench = in_flight("a", "b")
+    bench = Bench(wanting("a", "b")).sent()
     bench.hear(InterruptAsked())
     assert not bench.run.finished
-    bench.answer(CREATED)
-    assert (["answered"], True) == (bench.append(), bench.run.finished)
+    assert (["answered"], True) == (bench.settle(CREATED), bench.run.finished)
     assert {"create a": "created", "create b": "skipped"} == bench.outcomes
 
 
 def test_a_call_is_waited_for_5_s_after_an_interrupt() -> None:
     """Then it is recorded as unknown, and an answer that comes while that is appended still counts."""
-    bench = in_flight("a")
+    bench = Bench(wanting("a")).sent()
     bench.hear(InterruptAsked())
     bench.wait(4.9)
     assert [] == bench.appends
@@ -42,7 +33,7 @@ def test_a_call_is_waited_for_5_s_after_an_interrupt() -> None:
 
 def test_a_second_interrupt_ends_the_wait() -> None:
     """The call is unknown at once, and the store has a second to record that."""
-    bench = in_flight("a")
+    bench = Bench(wanting("a")).sent()
     bench.hear(InterruptAsked())
     bench.hear(InterruptAsked())
     assert bench.steady + 1.0 == bench.run.wake_at
@@ -52,7 +43,7 @@ def test_a_second_interrupt_ends_the_wait() -> None:
 
 def test_a_store_that_hangs_is_given_up_after_an_interrupt() -> None:
     """Outcomes that it has not taken by then are handed over."""
-    bench = in_flight("a")
+    bench = Bench(wanting("a")).sent()
     bench.hear(InterruptAsked())
     bench.answer(CREATED)
     bench.wait(7.0)
@@ -61,8 +52,7 @@ def test_a_store_that_hangs_is_given_up_after_an_interrupt() -> None:
 
 def test_an_intent_that_becomes_durable_after_an_interrupt_is_not_sent() -> None:
     """Its outcome says so."""
-    bench = Bench(wanting("a"))
-    bench.start()
+    bench = Bench(wanting("a")).start()
     bench.hear(InterruptAsked())
     bench.append()
     assert ([], ["answered"]) == (bench.sends, bench.append())
@@ -71,7 +61,7 @@ def test_an_intent_that_becomes_durable_after_an_interrupt_is_not_sent() -> None
 
 def test_a_retry_is_not_waited_for_after_an_interrupt() -> None:
     """The last answer is its outcome."""
-    bench = in_flight("a")
+    bench = Bench(wanting("a")).sent()
     bench.answer(NOT_SENT)
     bench.hear(InterruptAsked())
     bench.append()
@@ -83,7 +73,7 @@ def test_a_retry_is_not_waited_for_after_an_interrupt() -> None:
 
 def test_an_answer_without_words_is_named_by_its_outcome() -> None:
     """Where it is not retried, the detail says what the last try came to."""
-    bench = in_flight("a")
+    bench = Bench(wanting("a")).sent()
     bench.answer(Answer(Outcome.NOT_SENT))
     bench.hear(InterruptAsked())
     assert "not_sent; not retried: interrupted before it was sent" == bench.result("a").detail
@@ -91,7 +81,7 @@ def test_an_answer_without_words_is_named_by_its_outcome() -> None:
 
 def test_a_conflict_after_an_interrupt_plans_nothing_again() -> None:
     """The outcome is appended on the new head."""
-    bench = in_flight("a", "b")
+    bench = Bench(wanting("a", "b")).sent()
     bench.hear(InterruptAsked())
     bench.answer(UNKNOWN)
     planned = bench.replans
@@ -101,8 +91,7 @@ def test_a_conflict_after_an_interrupt_plans_nothing_again() -> None:
 
 def test_an_intent_that_met_another_head_is_not_made_again_after_an_interrupt() -> None:
     """Its change is skipped."""
-    bench = Bench(wanting("a"))
-    bench.start()
+    bench = Bench(wanting("a")).start()
     bench.hear(InterruptAsked())
     bench.overtake(known("z"))
     assert ({"create a": "skipped"}, True, []) == (bench.outcomes, bench.run.finished, bench.appends)
@@ -110,9 +99,7 @@ def test_an_intent_that_met_another_head_is_not_made_again_after_an_interrupt() 
 
 def test_outcomes_are_not_gathered_after_an_interrupt() -> None:
     """Time is short."""
-    bench = Bench(wanting("a", "b", "c"), limits=Limits(parallelism=2))
-    bench.start()
-    bench.append()
+    bench = Bench(wanting("a", "b", "c"), limits=Limits(parallelism=2)).sent()
     bench.answer(CREATED)
     bench.steady += 1.0
     bench.append()
@@ -123,11 +110,7 @@ def test_outcomes_are_not_gathered_after_an_interrupt() -> None:
 
 def test_an_unexpected_error_keeps_what_is_known() -> None:
     """Calls that were answered have their outcomes, the others are unknown, and the rest is skipped."""
-    bench = Bench(wanting("a", "b", "c", "d"), limits=Limits(parallelism=2))
-    bench.start()
-    bench.append()
-    bench.answer(CREATED)
-    bench.append()
+    bench = Bench(wanting("a", "b", "c", "d"), limits=Limits(parallelism=2)).sent(CREATED)
     first, _ = bench.sends
     bench.run.salvage([CallEnded(first.attempt, CREATED, lost=True)], "internal error (KeyError)", bench.now)
     outcomes = {"create a": "created", "create b": "created", "create c": "unknown", "create d": "skipped"}
@@ -138,15 +121,14 @@ def test_an_unexpected_error_keeps_what_is_known() -> None:
 
 def test_what_an_unexpected_error_leaves_unsent_is_not_sent() -> None:
     """A call whose intent is being appended is not sent."""
-    bench = Bench(wanting("a"))
-    bench.start()
+    bench = Bench(wanting("a")).start()
     bench.run.salvage([], "internal error (KeyError)", bench.now)
     assert {"create a": "not_sent"} == bench.outcomes
 
 
 def test_a_durable_append_after_the_end_changes_nothing() -> None:
     """An append that was abandoned may arrive."""
-    bench = in_flight("a")
+    bench = Bench(wanting("a")).sent()
     bench.hear(InterruptAsked())
     bench.answer(CREATED)
     bench.take(Append)
@@ -157,7 +139,7 @@ def test_a_durable_append_after_the_end_changes_nothing() -> None:
 
 def test_a_store_that_failed_before_it_was_given_up_says_why() -> None:
     """The failure tells more than that time has run out."""
-    bench = in_flight("a")
+    bench = Bench(wanting("a")).sent()
     bench.answer(CREATED)
     bench.store.declare_failures(DOWN)
     bench.append()
@@ -168,7 +150,7 @@ def test_a_store_that_failed_before_it_was_given_up_says_why() -> None:
 
 def test_a_failing_store_is_given_up_after_an_interrupt() -> None:
     """The wait before the next append is cut short."""
-    bench = in_flight("a")
+    bench = Bench(wanting("a")).sent()
     bench.answer(CREATED)
     bench.store.declare_failures(DOWN, DOWN, DOWN, DOWN)
     bench.hear(InterruptAsked())

@@ -18,29 +18,23 @@ def moving() -> Bench:
 
 def test_a_removal_waits_until_its_codes_are_created_elsewhere() -> None:
     """It is requested once the create that takes its codes over is done."""
-    bench = moving()
-    bench.start()
+    bench = moving().start()
     assert ["intended"] == bench.append()
-    bench.answer(CREATED)
-    assert ["answered", "removal_requested"] == bench.append()
+    assert ["answered", "removal_requested"] == bench.settle(CREATED)
     assert {"create b": "created", "remove a": "requested"} == bench.outcomes
 
 
 def test_a_removal_is_skipped_if_its_codes_were_not_created() -> None:
     """What delivers them stays."""
-    bench = moving()
-    bench.start()
-    bench.append()
-    bench.answer(REJECTED)
-    assert ["answered"] == bench.append()
+    bench = moving().sent()
+    assert ["answered"] == bench.settle(REJECTED)
     assert {"create b": "rejected", "remove a": "skipped"} == bench.outcomes
     assert f"waiting for {TARGET}/b, which was not created" == bench.result("a").detail
 
 
 def test_a_removal_whose_codes_another_run_created_elsewhere_is_requested() -> None:
     """It depends on what the record says by then, no longer on a create of this run."""
-    bench = moving()
-    bench.start()
+    bench = moving().start()
     bench.overtake(replace(known("b"), what=replace(known("b").what, codes=(code("a"),))))
     bench.create_all()
     assert {"create b": "skipped", "remove a": "requested"} == bench.outcomes

@@ -42,8 +42,7 @@ def test_a_copy_killed_at_any_step_is_completed_by_running_it_again(
 ) -> None:
     """At no step do two places let a create pass; an apply at the old one loses nothing, and creates nothing twice."""
     with Partner(tmp_path / "p", places.make(source)) as partner:
-        machine = partner.first(1)
-        machine.recover()
+        machine = partner.recovered()
         machine.declare(names(2))
         other = machine if source == "file" else partner.machine("other")
         old, new = partner.place.name, _to(partner, places, kind)
@@ -100,8 +99,7 @@ def test_a_copy_whose_first_push_was_cut_in_two_is_completed_by_running_it_again
 ) -> None:
     """A server takes the branch, and not yet the one with its head: the next run makes both."""
     with Partner(tmp_path / "p", places.make("file")) as partner:
-        machine = partner.first(1)
-        machine.recover()
+        machine = partner.recovered()
         to = places.make("git")
         assert to.origin is not None
         _push_one_by_one(to)
@@ -223,8 +221,7 @@ def test_an_apply_elsewhere_between_the_steps_of_a_copy_sends_nothing_twice(tmp_
 def test_two_places_that_are_closed_towards_each_other_are_merged(tmp_path: Path, places: Places) -> None:
     """Copied there and back, then set back: nothing is sent until one is accepted and has the other's facts."""
     with Partner(tmp_path / "p", places.make("file")) as partner:
-        machine = partner.first(1)
-        machine.recover()
+        machine = partner.recovered()
         machine.succeed("state", "copy", "state.jsonl", "other.jsonl", "--yes")
         shutil.copy(machine.path / "state.jsonl", machine.path / "closed.jsonl")
         machine.declare(names(2), state="other.jsonl")

@@ -129,8 +129,7 @@ def test_a_cache_directory_that_cannot_be_written_stops_nothing(tmp_path: Path, 
 def test_the_record_is_whole_after_any_write_that_was_cut_off(tmp_path: Path, places: Places) -> None:
     """A torn last line is left out by readers, and cut off by the next append."""
     with Partner(tmp_path / "p", places.make("file")) as partner:
-        machine = partner.first(1)
-        machine.recover()
+        machine = partner.recovered()
         with (machine.path / "state.jsonl").open("ab") as file:
             file.write(b'{"torn')
         machine.declare(names(2))

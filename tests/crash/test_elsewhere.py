@@ -44,8 +44,7 @@ def _recorded(machine: Machine) -> Counter[Route]:
 def test_a_file_that_was_cloned_to_another_machine_sends_nothing(tmp_path: Path, places: Places) -> None:
     """Without a note of it, a file is no record to go by."""
     with Partner(tmp_path / "p", places.make("file"), (HERE, THERE)) as partner:
-        machine = partner.first(1)
-        machine.recover()
+        machine = partner.recovered()
         machine.declare(names(2))
         other = partner.machine("other")
         shutil.copy(machine.path / "state.jsonl", other.path / "state.jsonl")
@@ -55,8 +54,7 @@ def test_a_file_that_was_cloned_to_another_machine_sends_nothing(tmp_path: Path,
 def test_a_file_whose_home_directory_was_lost_sends_nothing(tmp_path: Path, places: Places) -> None:
     """The same file at the same path, on a machine that has forgotten it."""
     with Partner(tmp_path / "p", places.make("file")) as partner:
-        machine = partner.first(1)
-        machine.recover()
+        machine = partner.recovered()
         machine.declare(names(2))
         shutil.rmtree(machine.home)
         _sends_nothing_until_it_is_accepted_and_complete(machine)
@@ -65,8 +63,7 @@ def test_a_file_whose_home_directory_was_lost_sends_nothing(tmp_path: Path, plac
 def test_a_file_that_was_moved_sends_nothing(tmp_path: Path, places: Places) -> None:
     """At another path of the same machine it is another file."""
     with Partner(tmp_path / "p", places.make("file")) as partner:
-        machine = partner.first(1)
-        machine.recover()
+        machine = partner.recovered()
         (machine.path / "state.jsonl").rename(machine.path / "moved.jsonl")
         machine.declare(names(2), state="moved.jsonl")
         _sends_nothing_until_it_is_accepted_and_complete(machine)
@@ -206,8 +203,7 @@ def test_two_projects_on_one_machine_do_not_see_each_other(tmp_path: Path, place
 def test_a_target_of_another_service_than_the_record_is_named_everywhere(tmp_path: Path, places: Places) -> None:
     """`status`, `plan` and `parity` say so and do not exit with 0; an apply sends nothing; rebound, it goes on."""
     with Partner(tmp_path / "p", places.make("file"), (HERE, THERE)) as partner:
-        machine = partner.first(1)
-        machine.recover()
+        machine = partner.recovered()
         elsewhere = Partner(tmp_path / "elsewhere", places.make("file"), (HERE, THERE))
         with elsewhere:
             target = elsewhere.sandbox.world.targets[HERE]
@@ -233,8 +229,7 @@ def test_a_target_of_another_service_than_the_record_is_named_everywhere(tmp_pat
 def test_another_account_at_the_service_sends_nothing_until_it_is_rebound(tmp_path: Path, places: Places) -> None:
     """A target belongs to one client id."""
     with Partner(tmp_path / "p", places.make("file")) as partner:
-        machine = partner.first(1)
-        machine.recover()
+        machine = partner.recovered()
         machine.declare(names(2))
         before = partner.creates
         known = partner.credentials["RECONCILER_EUROPE_STAGING_CLIENT_ID"]

@@ -49,8 +49,7 @@ def test_a_record_that_was_only_begun_sends_nothing(tmp_path: Path, places: Plac
 def test_an_accepted_loss_stops_every_way_to_apply(tmp_path: Path, places: Places, kind: str) -> None:
     """With -t, with a saved plan, with its digest, and from another machine."""
     with Partner(tmp_path / "p", places.make(kind), (HERE, THERE)) as partner:
-        machine = partner.first(1)
-        machine.recover()
+        machine = partner.recovered()
         machine.declare(names(2))
         other = machine if kind == "file" else partner.machine("other")
         machine.succeed("plan", "--out", "plan.json")
@@ -86,8 +85,7 @@ def test_a_loss_stays_open_through_a_merge_and_a_rename(tmp_path: Path, places: 
 def test_a_loss_of_a_merged_record_is_open_here_too(tmp_path: Path, places: Places) -> None:
     """A copy on which a loss was accepted brings it along."""
     with Partner(tmp_path / "p", places.make("git")) as partner:
-        machine = partner.first(1)
-        machine.recover()
+        machine = partner.recovered()
         copied = tmp_path / "copied.jsonl"
         shutil.copy(_exported(machine), copied)
         other = partner.machine("other")
@@ -103,8 +101,7 @@ def test_a_loss_of_a_merged_record_is_open_here_too(tmp_path: Path, places: Plac
 def test_a_loss_stays_open_through_a_copy(tmp_path: Path, places: Places) -> None:
     """At the new place as at the old one, nothing is sent until somebody says that the record is complete."""
     with Partner(tmp_path / "p", places.make("file")) as partner:
-        machine = partner.first(1)
-        machine.recover()
+        machine = partner.recovered()
         machine.succeed("state", "accept-loss", "--yes")
         new = places.make("git").name
         machine.succeed("state", "copy", partner.place.name, new, "--yes")

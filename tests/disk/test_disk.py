@@ -8,6 +8,7 @@ from errno import EACCES, EIO, ENOSPC, EROFS
 from typing import TYPE_CHECKING, Never
 
 import pytest
+from support.refusals import raised
 
 from reconciler import disk
 from reconciler.disk import (
@@ -123,11 +124,9 @@ def test_an_unsafe_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ki
     if kind == "of another":
         monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     path = tmp_path / kind if kind in {"link", "file"} else path
-    with pytest.raises(SettingsError) as caught:
-        check_private(path)
+    message = raised(SettingsError, check_private, path)
     with pytest.raises(NotADirectoryError if kind == "file" else SettingsError):
         private_directory(path)
-    (message,) = caught.value.messages
     commands = [step.command for step in message.steps if step.command]
     assert ("unsafe-directory", str(path)) == (message.name, message.where)
     assert [("chmod", "700", str(path))] * (kind in {"group", "others"}) == commands

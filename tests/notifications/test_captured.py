@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.notified import notification
+from support.refusals import raised
 
 from reconciler.errors import SettingsError
 from reconciler.notifications.captured import Captured, line_of, parse_line, read_captured
@@ -83,9 +84,7 @@ def test_times_are_utc_everywhere() -> None:
 )  # fmt: skip
 def test_bad_line(line: bytes) -> None:
     """It is refused with its place, and nothing of it is shown."""
-    with pytest.raises(SettingsError) as caught:
-        parse_line(line, "f:1")
-    (message,) = caught.value.messages
+    message = raised(SettingsError, parse_line, line, "f:1")
     assert ("bad-capture", "f:1", 1) == (message.name, message.where, len(message.steps))
     assert "somebody" not in str(message)
 
@@ -104,17 +103,13 @@ def test_bad_line_is_named_by_its_number(tmp_path: Path) -> None:
     file.write_bytes(LINE + b"nonsense\n" + LINE)
     lines = read_captured(file)
     assert "ONB10011" == next(lines).code
-    with pytest.raises(SettingsError) as caught:
-        next(lines)
-    assert f"{file}:2" == caught.value.messages[0].where
+    assert f"{file}:2" == raised(SettingsError, lines.__next__).where
 
 
 def test_file_that_cannot_be_read(tmp_path: Path) -> None:
     """A missing file, and a directory."""
     for path in (tmp_path / "missing", tmp_path):
-        with pytest.raises(SettingsError) as caught:
-            list(read_captured(path))
-        assert "unreadable-capture" == caught.value.messages[0].name
+        assert "unreadable-capture" == raised(SettingsError, lambda at: list(read_captured(at)), path).name
 
 
 def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:

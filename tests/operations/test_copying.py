@@ -9,6 +9,7 @@ from support.command_line import commands_in
 from support.memory_project import EU, NOW, MemoryProject, created, unknown
 from support.memory_record import DOWN, MOVED, RECORD, MemoryStore, record_of
 from support.records import time_of
+from support.refusals import raised
 
 from reconciler.errors import Message, RecordClosed, RecordMissing, Refused, StoreUnavailable, step
 from reconciler.operations.copying import Copy, _at
@@ -276,9 +277,7 @@ def test_complete_does_not_end_the_loss_of_a_copy() -> None:
         Copy(project, A, B).carry_out()
     there = MemoryProject(project.stores)
     there.flags = there.flags.__class__(state=B)
-    with pytest.raises(Refused) as caught:
-        there.say(Complete())
-    assert [message.name for message in caught.value.messages] == ["loss-of-copy"]
+    assert raised(Refused, there.say, Complete()).name == "loss-of-copy"
 
 
 @pytest.mark.parametrize("is_lost", [True, False])
@@ -310,9 +309,8 @@ def test_failure_names_the_way_on() -> None:
     """A store that fails in the middle ends the run; its message has the command that completes the copy."""
     project = project_to_copy()
     project.stores[A].declare_failures(DOWN)
-    with pytest.raises(StoreUnavailable) as caught:
-        Copy(project, A, B).carry_out()
-    assert caught.value.messages[0].steps[-1].command == ("reconciler", "state", "copy", A, B)
+    message = raised(StoreUnavailable, Copy(project, A, B).carry_out)
+    assert message.steps[-1].command == ("reconciler", "state", "copy", A, B)
     Copy(project, A, B).carry_out()
 
 

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from pyrage import x25519  # type: ignore[import-untyped]
 from support.configs import ROOT
+from support.refusals import raised
 
 from reconciler.desired import load
 from reconciler.errors import ConfigError, Refused, SettingsError
@@ -145,9 +146,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     """A project that exists is refused, by the names of its files, and stays as it is."""
     init(tmp_path / "new")
     before = tree(tmp_path / "new")
-    with pytest.raises(Refused) as caught:
-        init(tmp_path / "new")
-    (message,) = caught.value.messages
+    message = raised(Refused, init, tmp_path / "new")
     assert "project-exists" == message.name
     assert "config/subscriptions.yaml, config/targets.yaml" in message.what
     assert before == tree(tmp_path / "new")
@@ -253,9 +252,7 @@ def test_the_workflow_is_pinned_to_a_commit(tmp_path: Path, monkeypatch: pytest.
 def test_a_workflow_below_the_top_is_refused(tmp_path: Path) -> None:
     """GitHub would never read it."""
     repository(tmp_path / "top")
-    with pytest.raises(SettingsError) as caught:
-        init(tmp_path / "top/below", Choices(github=True))
-    assert "not-repository-top" == caught.value.messages[0].name
+    assert "not-repository-top" == raised(SettingsError, init, tmp_path / "top/below", Choices(github=True)).name
 
 
 def test_a_disk_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

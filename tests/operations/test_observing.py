@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
-from support.memory_project import EU, NOW, URL, MemoryProject, created, desired_of, unknown
-from support.memory_record import MemoryStore, record_of
+from support.memory_project import EU, NOW, URL, created, desired_of, project_with, unknown
 from support.records import time_of
+from support.refusals import raised
 
 from reconciler.errors import SettingsError
 from reconciler.model.desired import Verification
@@ -23,17 +23,9 @@ from reconciler.record.statements import ConfirmRemoval, Resolve
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reconciler.record.facts import AnyFact
 
 OFFERS = f"{EU}/offers"
 ID = "0123456789abcdef0123456789abcdef"
-
-
-def project_with(*facts: AnyFact) -> MemoryProject:
-    """Return a project whose record says these facts."""
-    project = MemoryProject({"memory:a": MemoryStore(record_of(*facts))})
-    project.journal.read()
-    return project
 
 
 def capture(path: Path, *lines: dict[str, object]) -> str:
@@ -60,9 +52,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(f"{line}\n".encode())))
     assert 1 == len(observed(project, "-").received)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(f"{line}\n{{}}\n".encode())))
-    with pytest.raises(SettingsError) as caught:
-        observed(project, "-")
-    assert "-:2" == caught.value.messages[0].where
+    assert "-:2" == raised(SettingsError, observed, project, "-").where
 
 
 def test_wrong_word_is_overruled_by_name(tmp_path: Path) -> None:

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from support.command_line import commands_in
-from support.memory_project import API, EU, NOW, URL, MemoryProject, created, desired_of, unknown
+from support.memory_project import API, EU, NOW, URL, MemoryProject, created, desired_of, project_with, unknown
 from support.memory_record import AT, RECORD, MemoryStore, record_of
 from support.records import linked, time_of
+from support.refusals import raised
 
 from reconciler.errors import RecordDamaged, Refused, SelectionError, SettingsError
 from reconciler.model.plan import Action, Verdict
@@ -31,18 +32,10 @@ from reconciler.reports.document import messages_document
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reconciler.model.desired import Desired
     from reconciler.record.facts import AnyFact
 
 OFFERS, LOANS = f"{EU}/offers", f"{EU}/loans"
 ID = "0123456789abcdef0123456789abcdef"
-
-
-def project_with(*facts: AnyFact, desired: Desired | None = None) -> MemoryProject:
-    """Return a project whose record says these facts."""
-    project = MemoryProject({"memory:a": MemoryStore(record_of(*facts))}, desired)
-    project.journal.read()
-    return project
 
 
 class TestRecoveryFile:
@@ -173,9 +166,7 @@ class TestRecover:
         """A history that has a target at another service is another project's, or a sandbox's."""
         theirs = record_of(*created("b", OFFERS, base_url="http://127.0.0.1:1"))
         for project in (project_with(*created("a", OFFERS)), project_with()):
-            with pytest.raises(Refused) as caught:
-                project.say(Recover("backup", parse(theirs, "backup")))
-            assert [message.name for message in caught.value.messages] == ["other-service"]
+            assert raised(Refused, project.say, Recover("backup", parse(theirs, "backup"))).name == "other-service"
 
     def test_the_service_of_the_record_counts(self) -> None:
         """What `config/` names instead by now, as a sandbox's `.env` does, neither refuses a history nor lets it in."""
@@ -185,9 +176,7 @@ class TestRecover:
             Recover("backup", parse(record_of(*created("b", LOANS, base_url=url)), "backup"))
             for url in (elsewhere, API)
         )
-        with pytest.raises(Refused) as caught:
-            project.say(foreign)
-        assert [message.name for message in caught.value.messages] == ["other-service"]
+        assert raised(Refused, project.say, foreign).name == "other-service"
         project.say(own)
         assert {"a", "b"} == set(project.record_at().attempts)
 
@@ -198,11 +187,8 @@ class TestRecover:
             project_with(*created("a", OFFERS)), project_with(), project_with(*created("a", OFFERS)),
         )  # fmt: skip
         closed.stores["memory:a"].data = record_of(*created("c", OFFERS))
-        named = []
-        for project in (bound, unbound, closed):
-            with pytest.raises(Refused) as caught:
-                project.say(theirs)
-            named.append([step.command for step in caught.value.messages[0].steps if step.command])
+        messages = [raised(Refused, project.say, theirs) for project in (bound, unbound, closed)]
+        named = [[step.command for step in message.steps if step.command] for message in messages]
         assert named == [[("reconciler", "state", "rebind", "-t", EU)], [], []]
 
     def test_place_of_another_record_is_united(self) -> None:
@@ -217,9 +203,8 @@ class TestRecover:
     def test_closed_record_takes_nothing(self) -> None:
         """Where the record is closed, the message names the other place."""
         project = project_with(Closed(at=AT, to="memory:b"))
-        with pytest.raises(Refused) as caught:
-            project.say(Recover("file", parse(record_of(*created("a", OFFERS)), "file")))
-        assert caught.value.messages[0].steps[0].command[-2:] == ("--state", "memory:b")
+        message = raised(Refused, project.say, Recover("file", parse(record_of(*created("a", OFFERS)), "file")))
+        assert message.steps[0].command[-2:] == ("--state", "memory:b")
 
     def test_unfinished_copy_is_completed_not_recovered(self) -> None:
         """The loss of a copy could not be ended here."""

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from support.refusals import raised
 from support.sandbox_client import STAGING, create
 
 from reconciler.errors import CallFailed, SettingsError
@@ -16,11 +17,6 @@ from reconciler.operations.sandbox import delete_subscription, list_subscription
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def name_of(problem: pytest.ExceptionInfo[SettingsError | CallFailed]) -> str:
-    """Return the name of the first message."""
-    return problem.value.messages[0].name
 
 
 def test_whole_loop(tmp_path: Path) -> None:
@@ -38,9 +34,8 @@ def test_whole_loop(tmp_path: Path) -> None:
         assert wanted | {"target": STAGING} == {key: shown[key] for key in ("target", *wanted)}
         delete_subscription(sandbox.url, created["subscriptionId"])
         assert [] == list_subscriptions(sandbox.url)
-        with pytest.raises(CallFailed) as caught:
-            delete_subscription(sandbox.url, created["subscriptionId"])
-        assert "sandbox-rejected" == name_of(caught)
+        message = raised(CallFailed, delete_subscription, sandbox.url, created["subscriptionId"])
+        assert "sandbox-rejected" == message.name
         variables = dict(line.split("=", 1) for line in (tmp_path / ".env").read_text().splitlines())
     assert dict(sandbox.variables()) == variables
     assert 0o600 == (tmp_path / ".env").stat().st_mode & 0o777
@@ -52,9 +47,8 @@ def test_env_file_is_written_again(tmp_path: Path) -> None:
         with sandbox_served(0, [STAGING], None, tmp_path / ".env"):
             pass
     (tmp_path / ".env").write_text("RECONCILER_CLIENT_SECRET=x\n")
-    with pytest.raises(SettingsError) as caught, sandbox_served(0, [STAGING], None, tmp_path / ".env"):
-        pass
-    assert "env-file-unusable" == name_of(caught)
+    serving = sandbox_served(0, [STAGING], None, tmp_path / ".env")
+    assert "env-file-unusable" == raised(SettingsError, serving.__enter__).name
 
 
 @pytest.mark.parametrize(
@@ -63,33 +57,26 @@ def test_env_file_is_written_again(tmp_path: Path) -> None:
 )
 def test_bad_options(fault: str, interval: float, message: str) -> None:
     """Probabilities are numbers, faults have names, intervals are not negative."""
-    with pytest.raises(SettingsError) as caught, sandbox_served(0, [STAGING], None, None, interval, [fault]):
-        pass
-    assert message == name_of(caught)
+    serving = sandbox_served(0, [STAGING], None, None, interval, [fault])
+    assert message == raised(SettingsError, serving.__enter__).name
 
 
 @pytest.mark.parametrize("url", ["", "https://127.0.0.1:1", "http://a.example:1", "http://127.0.0.1:0", "http://["])
 def test_no_sandbox_url(url: str) -> None:
     """Only plain http on loopback can be a sandbox."""
-    with pytest.raises(SettingsError) as caught:
-        list_subscriptions(url)
-    assert "no-sandbox-url" == name_of(caught)
+    assert "no-sandbox-url" == raised(SettingsError, list_subscriptions, url).name
 
 
 @pytest.mark.parametrize("answer", [b"", b"[]", b"{", b"[" * 100_000])
 def test_server_that_is_no_sandbox(answer: bytes) -> None:
     """What answers something else is named as such; so is nothing."""
-    with Server(0, lambda _: Response(404, answer)) as server, pytest.raises(CallFailed) as caught:
-        trigger_event(server.url, "ONB10011", None, 1, None)
-    assert "no-sandbox" == name_of(caught)
-    with pytest.raises(CallFailed) as caught:
-        list_subscriptions(server.url)
-    assert "no-sandbox" == name_of(caught)
+    with Server(0, lambda _: Response(404, answer)) as server:
+        assert "no-sandbox" == raised(CallFailed, trigger_event, server.url, "ONB10011", None, 1, None).name
+    assert "no-sandbox" == raised(CallFailed, list_subscriptions, server.url).name
 
 
 @pytest.mark.parametrize("properties", [b"", b"[]", b"{", b"\xff"])
 def test_bad_properties(properties: bytes) -> None:
     """They must be a JSON object."""
-    with pytest.raises(SettingsError) as caught:
-        trigger_event("http://127.0.0.1:1", "ONB10011", properties, 1, None)
-    assert "bad-properties" == name_of(caught)
+    message = raised(SettingsError, trigger_event, "http://127.0.0.1:1", "ONB10011", properties, 1, None)
+    assert "bad-properties" == message.name

@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from support.refusals import raised
 
 from reconciler.errors import SettingsError
 from reconciler.operations.project import Flags, Project
@@ -41,9 +42,7 @@ def test_setting_that_overrides_the_place_in_config_is_named(tmp_path: Path) -> 
 
 def error_of(read: Callable[[], object]) -> str:
     """Return the name of the message that reading ends with."""
-    with pytest.raises(SettingsError) as caught:
-        read()
-    return caught.value.messages[0].name
+    return raised(SettingsError, read).name
 
 
 def output_of(program: str) -> str:
@@ -108,9 +107,7 @@ def test_what_dotenv_may_hold(tmp_path: Path, text: str, value: str | None) -> N
 def test_a_line_that_cannot_be_read(tmp_path: Path) -> None:
     """It is an error that names the line and shows nothing of it."""
     (tmp_path / ".env").write_text("A=1\nB='hunter2\n")
-    with pytest.raises(SettingsError) as caught:
-        Sources({}, tmp_path).get("A")
-    (message,) = caught.value.messages
+    message = raised(SettingsError, Sources({}, tmp_path).get, "A")
     assert ("dotenv-line", ".env:2", False) == (message.name, message.where, "hunter2" in str(message))
 
 
@@ -141,9 +138,7 @@ def test_a_file_that_cannot_be_used(tmp_path: Path, make: Callable[[Path], objec
 def test_a_directory_that_cannot_be_used(tmp_path: Path, directory: str) -> None:
     """RECONCILER_SECRETS_DIR, which the error names, must be a directory whose files can be looked up."""
     (tmp_path / "file").touch()
-    with pytest.raises(SettingsError) as caught:
-        Sources({SECRETS_DIR: directory}, tmp_path).get("A")
-    (message,) = caught.value.messages
+    message = raised(SettingsError, Sources({SECRETS_DIR: directory}, tmp_path).get, "A")
     assert ("secrets-dir-unusable", True) == (message.name, SECRETS_DIR in message.what)
 
 

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.command_line import commands_in
-from support.memory_project import API, EU, NOW, URL, MemoryProject, created, desired_of, unknown, what
+from support.memory_project import API, EU, NOW, URL, MemoryProject, created, desired_of, project_with, unknown, what
 from support.memory_record import DOWN, MOVED, RECORD, MemoryStore, record_of
 from support.records import time_of
+from support.refusals import raised
 
 from reconciler.errors import HeadMoved, RecordMissing, Refused, SelectionError, SettingsError, StoreUnavailable
 from reconciler.model.record import Status
@@ -50,7 +51,6 @@ from reconciler.record.statements import (
 
 if TYPE_CHECKING:
     from reconciler.errors import ReconcilerError
-    from reconciler.model.desired import Desired
     from reconciler.record.facts import AnyFact
     from reconciler.record.statements import Statement
 
@@ -62,13 +62,6 @@ SELF_EVIDENT = {
     "loss-unknown", "resolve-disproved", "store-down", "target-unbound", "target-unknown",
 }  # fmt: skip
 """Refusals that name no way on: what is wrong with the words that were given says all."""
-
-
-def project_with(*facts: AnyFact, desired: Desired | None = None, complete: bool = True) -> MemoryProject:
-    """Return a project whose record says these facts."""
-    project = MemoryProject({"memory:a": MemoryStore(record_of(*facts, complete=complete))}, desired)
-    project.journal.read()
-    return project
 
 
 def refusal(project: MemoryProject, statement: Statement, kind: type[ReconcilerError] = Refused) -> list[str]:
@@ -789,11 +782,6 @@ class TestRemoval:
         assert project.say(ConfirmRemoval(OFFERS, ("a",))).facts == ()
         assert status(project, "a") is Status.LIVE
 
-    def test_unknown_outcome_comes_first(self) -> None:
-        """A removal settles no unknown outcome."""
-        project = project_with(*unknown("a", OFFERS))
-        assert refusal(project, ConfirmRemoval(OFFERS, ("a",))) == ["outcome-unknown"]
-
 
 class TestSecretAndNotifications:
     """Secrets and notifications belong to attempts."""
@@ -864,9 +852,7 @@ class TestAppending:
         statement = Resolve(OFFERS, created=False)
         proposal = prepare(project, statement)
         project.add(*unknown("b", OFFERS, "ONB10002"))
-        with pytest.raises(Refused) as caught:
-            append(project, statement, proposal)
-        assert caught.value.messages[0].name == "record-changed"
+        assert raised(Refused, append, project, statement, proposal).name == "record-changed"
 
     def test_tells_when_somebody_said_it_meanwhile(self) -> None:
         """Two people who say the same of one attempt: the second has nothing left to do."""
@@ -990,9 +976,7 @@ class TestFiles:
         assert project.journal.read().standing.open
         (tmp_path / "b.jsonl").write_bytes((tmp_path / "a.jsonl").read_bytes())
         copied = self.project(tmp_path / "b.jsonl")
-        with pytest.raises(Refused) as caught:
-            prepare(copied, Complete())
-        assert [message.name for message in caught.value.messages] == ["file-not-from-here"]
+        assert raised(Refused, prepare, copied, Complete()).name == "file-not-from-here"
         append(copied, AcceptLoss(), prepare(copied, AcceptLoss()))
         assert copied.journal.read().standing.first_gate_open
 
@@ -1013,6 +997,4 @@ def test_a_digest_is_expected_whole(part: slice) -> None:
     project = project_with(*unknown("a", OFFERS))
     proposal = prepare(project, Resolve(OFFERS, created=True))
     refuse_unexpected(proposal, proposal.digest)
-    with pytest.raises(Refused) as caught:
-        refuse_unexpected(proposal, proposal.digest[part])
-    assert ["proposal-changed"] == [message.name for message in caught.value.messages]
+    assert "proposal-changed" == raised(Refused, refuse_unexpected, proposal, proposal.digest[part]).name

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.command_line import commands_in
+from support.refusals import raised
 from support.scene import BY, EUROPE, SERVICE, USA, Scene, actions, address_of, commands, hooks, names, target, warned
 
 from reconciler.errors import Refused, SelectionError
@@ -374,9 +375,7 @@ def test_emptied(scene: Scene) -> None:
 def test_pattern_that_matches_nothing(scene: Scene) -> None:
     """A pattern that matches nothing is an error with what may have been meant; what is recorded alone is known."""
     scene.hold("offers", "ONB10001", hooks("offers"))
-    with pytest.raises(SelectionError) as caught:
-        scene.plan("europe/stagign")
-    (message,) = caught.value.messages
+    message = raised(SelectionError, scene.plan, "europe/stagign")
     assert ("no-match", "-t europe/stagign") == (message.name, message.where)
     assert EUROPE in message.what
     assert [("offers", Action.REMOVE)] == actions(scene.changes("*/*/offers"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.refusals import raised
 from support.scene import EUROPE, USA, Scene, address_of, hooks, target
 
 from reconciler.errors import SelectionError
@@ -177,9 +178,7 @@ def test_what_keeps_pairs_from_being_in_line(matters: bool) -> None:
 )  # fmt: skip
 def test_bad_pairs(scene: Scene, a: str, b: str, name: str) -> None:
     """Other patterns, and those that match nothing, are errors."""
-    with pytest.raises(SelectionError) as caught:
-        pairs(scene, a, b)
-    assert [name] == [message.name for message in caught.value.messages]
+    assert name == raised(SelectionError, pairs, scene, a, b).name
 
 
 def test_failed_create_is_not_in_force(scene: Scene) -> None:

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.notified import Answered, notification, post, talk, wait_until
+from support.refusals import raised
 
 from reconciler.errors import SettingsError
 from reconciler.http_messages import BODY_LIMIT, Malformed, Request, Response, parse_head, read_body
@@ -331,9 +332,7 @@ class TestEnds:
 
     def test_port_that_is_taken(self, server: Server) -> None:
         """It is an error that names the port."""
-        with pytest.raises(SettingsError) as caught:
-            Server(server.server_port, lambda _: Response(200))
-        (message,) = caught.value.messages
+        message = raised(SettingsError, Server, server.server_port, lambda _: Response(200))
         assert ("port-unusable", f"127.0.0.1:{server.server_port}") == (message.name, message.where)
 
     def test_only_loopback_is_bound(self, server: Server) -> None:

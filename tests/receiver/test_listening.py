@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-import pytest
 from support.memory_project import MemoryProject, desired_of, unknown
 from support.notified import notification, post
+from support.refusals import raised
 from support.sandbox_client import STAGING
 
 from reconciler.errors import Message, Refused, SettingsError
@@ -26,14 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    import pytest
+
 SCHEME = Verification("X-Signature", "hmac-sha256", "sha256=")
 TEMPLATE = "https://hooks.partner.example/offers/{attempt}"
 TARGET = "/offers/" + "0" * 32
-
-
-def name_of(problem: pytest.ExceptionInfo[SettingsError | Refused]) -> str:
-    """Return the name of the first message."""
-    return problem.value.messages[0].name
 
 
 def signed(body: bytes, secret: bytes = b"s3cret") -> tuple[tuple[str, str], ...]:
@@ -131,16 +128,13 @@ class TestListening:
 
     def test_stop_ends_a_delay(self, tmp_path: Path) -> None:
         """A delayed answer is given at once when listening ends."""
-        with Listening(0, tmp_path / "n", tmp_path, Behaviour(delay=3600)), pytest.raises(SettingsError) as caught:
-            Listening(70_000, tmp_path / "n", tmp_path)
-        assert "port-unusable" == name_of(caught)
+        with Listening(0, tmp_path / "n", tmp_path, Behaviour(delay=3600)):
+            assert "port-unusable" == raised(SettingsError, Listening, 70_000, tmp_path / "n", tmp_path).name
 
     def test_directory_that_cannot_be(self, tmp_path: Path) -> None:
         """The message names --record."""
         (tmp_path / "file").write_text("")
-        with pytest.raises(SettingsError) as caught:
-            Listening(0, None, tmp_path / "file" / "data")
-        assert "unwritable-capture" == name_of(caught)
+        assert "unwritable-capture" == raised(SettingsError, Listening, 0, None, tmp_path / "file" / "data").name
 
 
 class TestDetect:
@@ -157,15 +151,11 @@ class TestDetect:
 
     def test_none(self) -> None:
         """No scheme fits: refused."""
-        with pytest.raises(Refused) as caught:
-            detect_signature([self.capture(b"{}", b"foreign")], [b"s3cret"])
-        assert "no-scheme" == name_of(caught)
+        assert "no-scheme" == raised(Refused, detect_signature, [self.capture(b"{}", b"foreign")], [b"s3cret"]).name
 
     def test_several(self) -> None:
         """Two fit one notification; another notification decides."""
         body = b"{}"
         twice = self.capture(body, b"s3cret", Copy=sign(SCHEME, b"s3cret", [], body))
-        with pytest.raises(Refused) as caught:
-            detect_signature([twice], [b"s3cret"])
-        assert "several-schemes" == name_of(caught)
+        assert "several-schemes" == raised(Refused, detect_signature, [twice], [b"s3cret"]).name
         assert SCHEME == detect_signature([twice, self.capture(b"[]", b"s3cret")], [b"s3cret"])

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.records import AT, begun, sample
+from support.refusals import raised
 
 from reconciler.errors import RecordDamaged
 from reconciler.record.chain import START, complete, head_of, is_record, last_head, link, parse
@@ -21,9 +22,7 @@ LINES = WHOLE.splitlines(keepends=True)
 
 def damage(data: bytes) -> tuple[str, int]:
     """Return the name of the message that `data` gives, and the line it names."""
-    with pytest.raises(RecordDamaged) as caught:
-        parse(data, "state.jsonl")
-    (message,) = caught.value.messages
+    message = raised(RecordDamaged, parse, data, "state.jsonl")
     place, _, line = message.where.rpartition(":")
     assert ("state.jsonl", True) == (place, bool(message.steps))
     return message.name, int(line)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.memory_record import AT, RECORD, MemoryNotes, MemoryStore, journal_of, record_of
 from support.records import linked
+from support.refusals import raised
 
 from reconciler.errors import RecordMissing
 from reconciler.record.chain import last_head, missing, parse
@@ -81,10 +82,8 @@ def test_a_missing_record_is_looked_for_where_this_machine_knows_it() -> None:
     notes.write(Note("f" * 32, ("service",), "git:records", 9, "e" * 64))
     journal = Journal(MemoryStore(), notes, frozenset({"service"}))
 
-    with pytest.raises(RecordMissing) as refusal:
-        journal.read()
+    message = raised(RecordMissing, journal.read)
 
-    [message] = refusal.value.messages
     assert ["git:records" in step.text for step in message.steps] == [True, False]
 
 
@@ -95,10 +94,8 @@ def test_a_place_that_is_known_to_be_closed_is_not_suggested() -> None:
     Journal(closed, notes, frozenset({"service"})).read()
     notes.write(Note(RECORD, ("service",), "git:records", 9, "e" * 64))
 
-    with pytest.raises(RecordMissing) as refusal:
-        Journal(MemoryStore(), notes, frozenset({"service"})).read()
+    message = raised(RecordMissing, Journal(MemoryStore(), notes, frozenset({"service"})).read)
 
-    [message] = refusal.value.messages
     named = [[place in step.text for place in ("memory:closed", "git:records")] for step in message.steps]
     assert named == [[False, True], [False, False]]
 
@@ -109,10 +106,8 @@ def test_only_the_record_that_config_names_is_looked_for_elsewhere() -> None:
     for record, place in ((RECORD, "git:records"), ("f" * 32, "git:others")):
         notes.write(Note(record, ("service",), place, 9, "e" * 64))
 
-    with pytest.raises(RecordMissing) as refusal:
-        Journal(MemoryStore(), notes, frozenset({"service"}), RECORD).read()
+    message = raised(RecordMissing, Journal(MemoryStore(), notes, frozenset({"service"}), RECORD).read)
 
-    [message] = refusal.value.messages
     assert [True, False] == [
         any(place in step.text for step in message.steps) for place in ("git:records", "git:others")
     ]
@@ -123,10 +118,7 @@ def test_a_record_whose_second_place_is_left_is_lost_and_not_one_to_begin() -> N
     store = MemoryStore(record_of(), second=True)
     store.data = None
 
-    with pytest.raises(RecordMissing) as refusal:
-        Journal(store, MemoryNotes(), frozenset()).read()
-
-    assert "record-lost" in [message.name for message in refusal.value.messages]
+    assert "record-lost" == raised(RecordMissing, Journal(store, MemoryNotes(), frozenset()).read).name
 
 
 def test_a_note_names_the_services_in_one_order() -> None:

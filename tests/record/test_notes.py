@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
+from support.refusals import raised
 
 from reconciler.disk import locked_file
 from reconciler.errors import SettingsError, StoreUnavailable
@@ -81,9 +82,7 @@ def test_a_note_that_cannot_be_read_is_not_written_over(tmp_path: Path) -> None:
     notes.write(FIRST)
     (file,) = (tmp_path / "heads").glob("*.json")
     file.write_text("{")
-    with pytest.raises(StoreUnavailable) as problem:
-        notes.write(LATER)
-    assert ("note-unwritable", "{") == (problem.value.messages[0].name, file.read_text())
+    assert ("note-unwritable", "{") == (raised(StoreUnavailable, notes.write, LATER).name, file.read_text())
 
 
 def test_a_note_that_cannot_be_read_is_never_ignored(tmp_path: Path) -> None:
@@ -92,15 +91,12 @@ def test_a_note_that_cannot_be_read_is_never_ignored(tmp_path: Path) -> None:
     (tmp_path / "damaged" / "x.json").write_text("{")
     (tmp_path / "file").write_text("")
 
-    with pytest.raises(SettingsError) as damaged:
-        Notes(tmp_path / "damaged").read_all()
+    message = raised(SettingsError, Notes(tmp_path / "damaged").read_all)
     (tmp_path / "gone").mkdir()
     (tmp_path / "gone" / "x.json").symlink_to(tmp_path / "nothing")
     for name in ("file", "gone"):
-        with pytest.raises(SettingsError) as denied:
-            Notes(tmp_path / name).read_all()
-        assert "XDG_DATA_HOME" in denied.value.messages[0].steps[0].text
-    assert ("note-unreadable", ()) == (damaged.value.messages[0].name, damaged.value.messages[0].steps)
+        assert "XDG_DATA_HOME" in raised(SettingsError, Notes(tmp_path / name).read_all).steps[0].text
+    assert ("note-unreadable", ()) == (message.name, message.steps)
 
 
 def test_a_note_that_is_replaced_while_they_are_read_is_not_missed(tmp_path: Path) -> None:
@@ -124,9 +120,7 @@ def test_a_note_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     """No call may leave for a head that is not remembered."""
     (tmp_path / "file").write_text("")
 
-    with pytest.raises(StoreUnavailable) as problem:
-        Notes(tmp_path / "file" / "heads").write(FIRST)
-    assert problem.value.messages[0].name == "note-unwritable"
+    assert raised(StoreUnavailable, Notes(tmp_path / "file" / "heads").write, FIRST).name == "note-unwritable"
 
 
 def test_a_note_that_cannot_be_dropped_is_an_error(tmp_path: Path) -> None:
@@ -137,6 +131,4 @@ def test_a_note_that_cannot_be_dropped_is_an_error(tmp_path: Path) -> None:
     file.unlink()
     file.mkdir()
 
-    with pytest.raises(StoreUnavailable) as problem:
-        notes.drop(FIRST)
-    assert problem.value.messages[0].name == "note-unwritable"
+    assert raised(StoreUnavailable, notes.drop, FIRST).name == "note-unwritable"

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.notified import wait_until
+from support.refusals import raised
 from support.sandbox_client import STAGING, WANTED, ask_token, call, create, get_token
 
 from reconciler.errors import SettingsError
@@ -23,16 +24,7 @@ from reconciler.sandbox.layout import DOCUMENTED_TARGETS, check_names, lay_out
 from reconciler.sandbox.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
-
-
-@pytest.fixture
-def sandbox() -> Iterator[Sandbox]:
-    """A sandbox of the four documented targets that serves."""
-    with Sandbox() as serving:
-        yield serving
-    assert serving.world.failures == []
 
 
 class TestTokens:
@@ -200,9 +192,7 @@ class TestLayout:
     )  # fmt: skip
     def test_bad_names(self, names: list[str], message: str) -> None:
         """Names are `region/environment`, and each has variables of its own."""
-        with pytest.raises(SettingsError) as caught:
-            check_names(names)
-        assert message == caught.value.messages[0].name
+        assert message == raised(SettingsError, check_names, names).name
 
     def test_options(self) -> None:
         """Each reaches what it is for; one seed makes one sequence of faults, another makes another."""
@@ -322,18 +312,13 @@ class TestMemory:
     def test_other_contents(self, tmp_path: Path) -> None:
         """A file that no sandbox wrote is an error that names the line."""
         (tmp_path / "sandbox.jsonl").write_text("{}\n")
-        with pytest.raises(SettingsError) as caught:
-            Sandbox(directory=tmp_path)
-        assert ("sandbox-data-unusable", f"{tmp_path}/sandbox.jsonl:1") == (
-            caught.value.messages[0].name,
-            caught.value.messages[0].where,
-        )
+        message = raised(SettingsError, Sandbox, directory=tmp_path)
+        assert ("sandbox-data-unusable", f"{tmp_path}/sandbox.jsonl:1") == (message.name, message.where)
 
     def test_one_at_a_time(self, tmp_path: Path) -> None:
         """A directory in use is refused."""
-        with Sandbox(directory=tmp_path), pytest.raises(SettingsError) as caught:
-            Sandbox(directory=tmp_path)
-        assert "sandbox-data-unusable" == caught.value.messages[0].name
+        with Sandbox(directory=tmp_path):
+            assert "sandbox-data-unusable" == raised(SettingsError, Sandbox, directory=tmp_path).name
 
     def test_directory_that_cannot_be(self, tmp_path: Path) -> None:
         """A file in the place of the directory is an error."""
@@ -343,9 +328,9 @@ class TestMemory:
 
     def test_port_in_use(self, tmp_path: Path) -> None:
         """A port that another server has is an error, and the directory is free again."""
-        with Sandbox() as other, pytest.raises(SettingsError) as caught:
-            Sandbox(int(other.url.rpartition(":")[2]), directory=tmp_path)
-        assert "port-unusable" == caught.value.messages[0].name
+        with Sandbox() as other:
+            port = int(other.url.rpartition(":")[2])
+            assert "port-unusable" == raised(SettingsError, Sandbox, port, directory=tmp_path).name
         Sandbox(directory=tmp_path).close()
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.raw_server import RawServer, reset, say
+from support.refusals import raised
 from support.service_targets import SECRET, make_target
 
 from reconciler.errors import CallFailed, TokenError
@@ -196,9 +197,7 @@ class TestCreateLead:
     def test_a_failure(self, service: ServiceClient, lending_service: LendingService, status: int, name: str) -> None:
         """The error says whether the lead may exist; nothing is sent twice."""
         lending_service.script((status, ""))
-        with pytest.raises(CallFailed) as caught:
-            service.create_lead(self.LEAD)
-        (message,) = caught.value.messages
+        message = raised(CallFailed, service.create_lead, self.LEAD)
         assert (name, "europe/staging", 1) == (message.name, message.where, len(lending_service.calls))
         assert f"HTTP {status}" in message.what
 
@@ -214,18 +213,16 @@ class TestCreateLead:
 
     def test_not_sent(self, open_service: Open, lending_service: LendingService) -> None:
         """If the service refuses the connection, nothing was created for certain."""
-        with pytest.raises(CallFailed) as caught:
-            open_service(make_target(lending_service.url, "http://127.0.0.1:1")).create_lead(self.LEAD)
-        assert ["lead-not-sent"] == [message.name for message in caught.value.messages]
+        service = open_service(make_target(lending_service.url, "http://127.0.0.1:1"))
+        assert "lead-not-sent" == raised(CallFailed, service.create_lead, self.LEAD).name
 
     def test_no_answer(
         self, open_service: Open, lending_service: LendingService, serve: Callable[..., RawServer]
     ) -> None:
         """If the answer is lost, the outcome is unknown."""
         server = serve(reset)
-        with pytest.raises(CallFailed) as caught:
-            open_service(make_target(lending_service.url, server.url)).create_lead(self.LEAD)
-        assert (["lead-unknown"], 1) == ([message.name for message in caught.value.messages], len(server.requests))
+        message = raised(CallFailed, open_service(make_target(lending_service.url, server.url)).create_lead, self.LEAD)
+        assert ("lead-unknown", 1) == (message.name, len(server.requests))
 
     def test_no_token(self, service: ServiceClient, lending_service: LendingService) -> None:
         """The token's own error says most; there is no call."""

@@ -15,6 +15,7 @@ import time_machine
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.late_locks import during_the_wait
+from support.refusals import raised
 
 from reconciler.errors import SettingsError, TokenError
 from reconciler.service import clock, tokens
@@ -268,9 +269,7 @@ def test_an_unsafe_directory(tmp_path: Path) -> None:
     unsafe = tmp_path / "unsafe"
     unsafe.mkdir()
     unsafe.chmod(0o777)
-    with pytest.raises(SettingsError) as caught:
-        TokenCache(unsafe)
-    assert caught.value.messages[0].name == "unsafe-directory"
+    assert raised(SettingsError, TokenCache, unsafe).name == "unsafe-directory"
 
 
 def test_a_token_is_left_out_of_reprs(directory: Path) -> None:

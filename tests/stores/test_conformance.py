@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.records import add, add_in_the_end, begin, begun, lines_of, linked, named, names_of, sample
+from support.refusals import raised
 
 from reconciler.errors import HeadMoved, StoreUnavailable
 from reconciler.record.chain import last_head
@@ -78,9 +79,8 @@ def test_second_place(site: Site) -> None:
 def test_begin_once(site: Site) -> None:
     """A record that is there is never begun again."""
     begin(site.open())
-    with pytest.raises(HeadMoved) as refused:
-        site.open("b").append(None, linked(None, 0, [begun("c" * 32)])[0], "begin")
-    assert [message.name for message in refused.value.messages] == ["head-moved"]
+    message = raised(HeadMoved, site.open("b").append, None, linked(None, 0, [begun("c" * 32)])[0], "begin")
+    assert message.name == "head-moved"
     assert sample()[0] == site.open().read().data
 
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 from support.late_locks import during_the_wait
 from support.records import add, begin, begun, linked, named, names_of, sample
+from support.refusals import raised
 
 from reconciler import disk
-from reconciler.errors import HeadMoved, ReconcilerError, RecordError, StoreUnavailable
+from reconciler.errors import HeadMoved, RecordError, StoreUnavailable
 from reconciler.stores import files
 from reconciler.stores.files import FileStore
 
@@ -34,12 +35,6 @@ def store(path: Path) -> Store:
     store = FileStore(path)
     begin(store)
     return store
-
-
-def name_of(raised: pytest.ExceptionInfo[ReconcilerError]) -> str:
-    """Return the name of the only message of an error."""
-    (message,) = raised.value.messages
-    return message.name
 
 
 @pytest.mark.parametrize("torn", [b'{"seq":3,"at":"20', b"x" * 200_000, b"\0" * 9000])
@@ -102,10 +97,9 @@ def test_failed_write(path: Path, store: Store, monkeypatch: pytest.MonkeyPatch,
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(files, "write_at", write_half)
-    with pytest.raises(StoreUnavailable) as raised:
-        add(store, "x")
-    assert name_of(raised) == "record-unwritable"
-    assert step in raised.value.messages[0].steps[0].text
+    message = raised(StoreUnavailable, add, store, "x")
+    assert message.name == "record-unwritable"
+    assert step in message.steps[0].text
     assert path.read_bytes() == sample()[0]
 
 
@@ -115,9 +109,7 @@ def test_locked(path: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> No
     with path.open() as other:
         fcntl.flock(other, fcntl.LOCK_EX)
         assert store.read().data == sample()[0]
-        with pytest.raises(StoreUnavailable) as raised:
-            add(store, "x")
-    assert name_of(raised) == "record-locked"
+        assert raised(StoreUnavailable, add, store, "x").name == "record-locked"
     add(store, "x")
 
 
@@ -155,12 +147,8 @@ def test_odd_files(path: Path, store: Store, kind: str) -> None:
             path.mkdir()
         case _:
             os.mkfifo(path)
-    with pytest.raises(StoreUnavailable) as raised:
-        store.read()
-    assert name_of(raised) == "record-not-read"
-    with pytest.raises(StoreUnavailable) as raised:
-        store.append(sample()[1][-1], b"x\n", "")
-    assert name_of(raised) == "record-unwritable"
+    assert raised(StoreUnavailable, store.read).name == "record-not-read"
+    assert raised(StoreUnavailable, store.append, sample()[1][-1], b"x\n", "").name == "record-unwritable"
 
 
 def test_locks_of_one_host(path: Path, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,9 +157,7 @@ def test_locks_of_one_host(path: Path, store: Store, tmp_path: Path, monkeypatch
     table.write_text("1 0 8:1 / / rw - nfs4 server:/ rw,nolock\n")
     monkeypatch.setattr(disk, "_MOUNTS", table)
     for step in (store.prepare, store.check_writable):
-        with pytest.raises(RecordError) as raised:
-            step()
-        assert name_of(raised) == "host-only-locks"
+        assert raised(RecordError, step).name == "host-only-locks"
 
 
 def test_check_writable(path: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,9 +166,7 @@ def test_check_writable(path: Path, store: Store, monkeypatch: pytest.MonkeyPatc
     assert [path] == list(path.parent.iterdir())
     for failing in ("sync_directory", "written_beside"):
         monkeypatch.setattr(files, failing, _fail(errno.EROFS))
-        with pytest.raises(StoreUnavailable) as raised:
-            store.check_writable()
-        assert name_of(raised) == "record-unwritable"
+        assert raised(StoreUnavailable, store.check_writable).name == "record-unwritable"
 
 
 def test_check_writable_before_it_begins(path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.git_world import SOMEBODY, GitWorld, snapshot
 from support.records import add, begin, begun, linked, named, names_of, sample
+from support.refusals import raised
 
 from reconciler.errors import HeadMoved, ReconcilerError, SettingsError, StoreUnavailable
 from reconciler.record.store import head_moved
@@ -42,9 +43,9 @@ def wrap(git_world: GitWorld, monkeypatch: pytest.MonkeyPatch) -> Callable[[str]
     return lambda script: monkeypatch.setenv("PATH", git_world.wrap_git(script))
 
 
-def name_of(raised: pytest.ExceptionInfo[ReconcilerError]) -> str:
-    """Return the name of the only message of an error."""
-    (message,) = raised.value.messages
+def refusal(kind: type[ReconcilerError], call: Callable[..., object], *args: object, **kwargs: object) -> str:
+    """Return the name of the message that a call is refused with, which says what to do."""
+    message = raised(kind, call, *args, **kwargs)
     assert message.steps or message.name == "git-branch-not-read"
     return message.name
 
@@ -242,9 +243,7 @@ def test_second_push_fails(plain_world: GitWorld) -> None:
     store = plain_world.open()
     old = begin(store)
     plain_world.hook("update", f'[ "$1" != refs/heads/{HEAD} ]')
-    with pytest.raises(StoreUnavailable) as raised:
-        add(store, "x")
-    assert name_of(raised) == "git-push-failed"
+    assert refusal(StoreUnavailable, add, store, "x") == "git-push-failed"
     assert (names_of(store)[2:], store.read().second) == (["x"], old)
     (plain_world.origin / "hooks" / "update").unlink()
     head = add(store, "y")
@@ -305,9 +304,7 @@ def test_second_push_comes_too_late(plain_world: GitWorld) -> None:
 def test_push_that_is_not_there(git_world: GitWorld, store: Store, wrap: Callable[[str], None]) -> None:
     """A push that was acknowledged, and that the remote does not show, fails the append."""
     wrap('[ "$1" = push ] || exec "$GIT" "$@"')
-    with pytest.raises(StoreUnavailable) as raised:
-        add(git_world.open(), "x")
-    assert name_of(raised) == "git-push-not-seen"
+    assert refusal(StoreUnavailable, add, git_world.open(), "x") == "git-push-not-seen"
 
 
 def test_remote_lags(git_world: GitWorld, store: Store, wrap: Callable[[str], None]) -> None:
@@ -325,19 +322,16 @@ def test_remote_lags(git_world: GitWorld, store: Store, wrap: Callable[[str], No
 def test_lost_answer(git_world: GitWorld, store: Store, wrap: Callable[[str], None]) -> None:
     """A push whose answer was lost fails the append; reading again shows its lines."""
     wrap('"$GIT" "$@" || exit; [ "$1" != push ] || { echo "fatal: the remote end hung up" >&2; exit 128; }')
-    with pytest.raises(StoreUnavailable) as raised:
-        add(git_world.open(), "x")
-    assert name_of(raised) == "git-push-failed"
+    assert refusal(StoreUnavailable, add, git_world.open(), "x") == "git-push-failed"
     assert names_of(store)[2:] == ["x"]
 
 
 def test_refused_by_a_rule(git_world: GitWorld, store: Store) -> None:
     """A push that the server's rules refuse is no conflict; why is said once, though two branches were pushed."""
     git_world.hook("pre-receive", "echo 'protected ' >&2; exit 1")
-    with pytest.raises(StoreUnavailable) as raised:
-        add(store, "x")
-    assert name_of(raised) == "git-push-failed"
-    what = raised.value.messages[0].what
+    message = raised(StoreUnavailable, add, store, "x")
+    assert (message.name, len(message.steps)) == ("git-push-failed", 1)
+    what = message.what
     assert what.startswith("the push failed: protected; ")
     assert what.count("hook declined") == 1
 
@@ -356,9 +350,7 @@ def test_remote_away(git_world: GitWorld, store: Store) -> None:
     """A remote that cannot be asked is never taken for one without a record."""
     git_world.origin.rename(git_world.root / "away")
     for step in (store.read, store.check_writable, lambda: add(store, "x")):
-        with pytest.raises(StoreUnavailable) as raised:
-            step()
-        assert name_of(raised) == "git-remote-unreachable"
+        assert refusal(StoreUnavailable, step) == "git-remote-unreachable"
 
 
 def test_git_hangs(git_world: GitWorld, wrap: Callable[[str], None], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -366,17 +358,13 @@ def test_git_hangs(git_world: GitWorld, wrap: Callable[[str], None], monkeypatch
     wrap('[ "$1" != ls-remote ] || sleep 60; exec "$GIT" "$@"')
     store = git_world.open()
     monkeypatch.setattr(command, "_TIME_LIMIT", 0.1)
-    with pytest.raises(StoreUnavailable) as raised:
-        store.read()
-    assert name_of(raised) == "git-timed-out"
+    assert refusal(StoreUnavailable, store.read) == "git-timed-out"
 
 
 def test_no_git(git_world: GitWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without git the message says so."""
     monkeypatch.setenv("PATH", str(git_world.root))
-    with pytest.raises(StoreUnavailable) as raised:
-        git_world.open()
-    assert name_of(raised) == "git-not-run"
+    assert refusal(StoreUnavailable, git_world.open) == "git-not-run"
 
 
 def test_damaged_cache(git_world: GitWorld, store: Store) -> None:
@@ -399,26 +387,20 @@ def test_cache_locked(git_world: GitWorld, store: Store, monkeypatch: pytest.Mon
     (copy,) = (git_world.root / "cache" / "git").glob("*.git")
     with copy.with_suffix(".lock").open("w") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
-        with pytest.raises(StoreUnavailable) as raised:
-            store.read()
-    assert name_of(raised) == "git-cache-unusable"
+        assert refusal(StoreUnavailable, store.read) == "git-cache-unusable"
     assert names_of(store)[2:] == ["x"]
 
 
 def test_cache_unusable(git_world: GitWorld) -> None:
     """A cache directory that cannot be made is named."""
     (git_world.root / "cache").symlink_to("nowhere/at/all")
-    with pytest.raises(ReconcilerError) as raised:
-        git_world.open()
-    assert name_of(raised) in ("git-cache-unusable", "unsafe-directory")
+    assert refusal(ReconcilerError, git_world.open) in ("git-cache-unusable", "unsafe-directory")
 
 
 def test_repository_of_another_user(git_world: GitWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     """For a repository that git does not trust the command that changes this is named."""
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
-    with pytest.raises(ReconcilerError) as raised:
-        git_world.open()
-    assert "safe.directory" in raised.value.messages[0].steps[0].command
+    assert "safe.directory" in raised(ReconcilerError, git_world.open).steps[0].command
 
 
 def test_not_a_file(git_world: GitWorld, store: Store) -> None:
@@ -428,9 +410,7 @@ def test_not_a_file(git_world: GitWorld, store: Store) -> None:
     above = git_world.git("mktree", at=git_world.origin, stdin=listed).strip()
     commit = git_world.git(*SOMEBODY, "commit-tree", above, "-m", "x", at=git_world.origin).strip()
     git_world.move("state", commit)
-    with pytest.raises(StoreUnavailable) as raised:
-        store.read()
-    assert name_of(raised) == "git-branch-not-read"
+    assert refusal(StoreUnavailable, store.read) == "git-branch-not-read"
 
 
 def test_settings_in_the_cache(git_world: GitWorld, store: Store) -> None:
@@ -505,48 +485,36 @@ def test_several_remotes(git_world: GitWorld) -> None:
     """Several remotes without an `origin` are an error that names them, and so is none."""
     git_world.git("remote", "rename", "origin", "first")
     git_world.git("remote", "add", "second", "https://git.partner.example/a.git")
-    with pytest.raises(SettingsError) as raised:
-        git_world.open()
-    assert name_of(raised) == "git-several-remotes"
-    assert "first, second" in str(raised.value)
+    message = raised(SettingsError, git_world.open)
+    assert (message.name, "first, second" in str(message)) == ("git-several-remotes", True)
     for name in ("first", "second"):
         git_world.git("remote", "remove", name)
-    with pytest.raises(SettingsError) as raised:
-        git_world.open()
-    assert name_of(raised) == "git-no-remote"
+    assert refusal(SettingsError, git_world.open) == "git-no-remote"
 
 
 def test_no_repository(git_world: GitWorld) -> None:
     """`git:BRANCH` outside of a work tree is an error."""
-    with pytest.raises(SettingsError) as raised:
-        git_world.open(at=git_world.root)
-    assert name_of(raised) == "git-no-work-tree"
+    assert refusal(SettingsError, git_world.open, at=git_world.root) == "git-no-work-tree"
 
 
 @pytest.mark.parametrize("name", ["", "a..b", "refs/heads/x", "heads/x", "remotes/origin/x", "@{-1}", "-x"])
 def test_branch_names(git_world: GitWorld, name: str) -> None:
     """Anything but the plain name of a branch is an error."""
     git_world.git("checkout", "--quiet", "-b", "later")  # `@{-1}` is main
-    with pytest.raises(SettingsError) as raised:
-        git_world.open(f"git:{name}")
-    assert name_of(raised) == "place-no-branch"
+    assert refusal(SettingsError, git_world.open, f"git:{name}") == "place-no-branch"
 
 
 @pytest.mark.parametrize("place", ["git+x#b", "git+ext::sh#b", "git+https://h/p", "git+gopher://h/p#b", "git+#b"])
 def test_urls(git_world: GitWorld, place: str) -> None:
     """Anything but the URL of a repository with a branch is an error."""
-    with pytest.raises(SettingsError) as raised:
-        git_world.open(place)
-    assert name_of(raised) == "place-no-repository"
+    assert refusal(SettingsError, git_world.open, place) == "place-no-repository"
 
 
 def test_push_to_another_repository(git_world: GitWorld) -> None:
     """A push that goes elsewhere than a fetch comes from is noticed."""
     git_world.git("clone", "--quiet", "--bare", str(git_world.origin), str(git_world.root / "other.git"))
     git_world.git("config", "remote.origin.pushurl", str(git_world.root / "other.git"))
-    with pytest.raises(StoreUnavailable) as raised:
-        begin(git_world.open())
-    assert name_of(raised) == "git-push-not-seen"
+    assert refusal(StoreUnavailable, begin, git_world.open()) == "git-push-not-seen"
 
 
 def test_relative_push_url(git_world: GitWorld) -> None:
@@ -599,9 +567,9 @@ def test_credentials_of_every_url(
     """What a server echoes of a URL's user info is not shown: a password as a whole, colons and all."""
     git_world.git("config", setting, f"https://{user}{password}@127.0.0.1:1/a.git")
     wrap(f'[ "$1" != ls-remote ] || {{ echo "fatal: no {password} here" >&2; exit 128; }}; exec "$GIT" "$@"')
-    with pytest.raises(StoreUnavailable) as raised:
+    with pytest.raises(StoreUnavailable) as caught:
         git_world.open().read()
-    assert "no [redacted] here" in str(raised.value)
+    assert "no [redacted] here" in str(caught.value)
 
 
 def test_credentials_are_not_shown(git_world: GitWorld, wrap: Callable[[str], None]) -> None:
@@ -614,9 +582,9 @@ def test_credentials_are_not_shown(git_world: GitWorld, wrap: Callable[[str], No
     )
     store = git_world.open()
     assert store.place == "git+https://127.0.0.1:1/a.git#state"
-    with pytest.raises(StoreUnavailable) as raised:
+    with pytest.raises(StoreUnavailable) as caught:
         store.read()
-    text = str(raised.value) + repr(raised.value) + repr(vars(store))
+    text = str(caught.value) + repr(caught.value) + repr(vars(store))
     assert not [secret for secret in ("s3cr3t", "aGVhZGVy") if secret in text]
 
 
@@ -639,9 +607,7 @@ def test_check_writable(git_world: GitWorld, store: Store, wrap: Callable[[str],
     store.check_writable()
     assert before == git_world.tip()
     wrap('[ "$1" != push ] || { echo "fatal: denied" >&2; exit 128; }; exec "$GIT" "$@"')
-    with pytest.raises(StoreUnavailable) as raised:
-        git_world.open().check_writable()
-    assert name_of(raised) == "git-push-failed"
+    assert refusal(StoreUnavailable, git_world.open().check_writable) == "git-push-failed"
 
 
 def test_commit_by_hand(git_world: GitWorld, store: Store) -> None:

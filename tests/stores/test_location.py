@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.configs import PLACES_WITH_CREDENTIALS, SECRET
+from support.refusals import raised
 
 from reconciler.errors import SettingsError
 from reconciler.stores.location import open_store
@@ -60,18 +61,16 @@ def test_absolute_paths(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_no_places(tmp_path: Path, place: str, name: str) -> None:
     """A value that names no place is an error of its own."""
-    with pytest.raises(SettingsError) as raised:
-        open_store(place, tmp_path / "config", tmp_path / "cache")
-    assert [message.name for message in raised.value.messages] == [name]
+    assert raised(SettingsError, open_store, place, tmp_path / "config", tmp_path / "cache").name == name
 
 
 @pytest.mark.parametrize("place", PLACES_WITH_CREDENTIALS)
 def test_credentials(tmp_path: Path, place: str) -> None:
     """Credentials in a place are refused, and not shown."""
-    with pytest.raises(SettingsError) as raised:
+    with pytest.raises(SettingsError) as caught:
         open_store(place, tmp_path / "config", tmp_path / "cache")
-    assert [message.name for message in raised.value.messages] == ["place-credentials"]
-    assert SECRET not in str(raised.value) + repr(raised.value)
+    assert [message.name for message in caught.value.messages] == ["place-credentials"]
+    assert SECRET not in str(caught.value) + repr(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -96,9 +95,7 @@ def test_library_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place:
         if name != "reconciler.stores.location":
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(SettingsError) as raised:
-        open_store(place, tmp_path / "config", tmp_path / "cache")
-    (message,) = raised.value.messages
+    message = raised(SettingsError, open_store, place, tmp_path / "config", tmp_path / "cache")
     assert message.name == "place-library-missing"
     assert library in message.what
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from obstore.exceptions import BaseError, PermissionDeniedError
 from support.raw_server import RawServer, say
 from support.records import add, begin, begun, lines_of, linked, named, names_of, sample
+from support.refusals import raised
 
 from reconciler.errors import HeadMoved, Message, ReconcilerError, RecordDamaged, RecordError, StoreUnavailable
 from reconciler.record.chain import last_head, parse
@@ -109,12 +110,6 @@ def store(bucket: FaultyBucket) -> ObjectStore:
     return store
 
 
-def name_of(raised: pytest.ExceptionInfo[ReconcilerError]) -> str:
-    """Return the name of the only message of an error."""
-    (message,) = raised.value.messages
-    return message.name
-
-
 def fill(store: ObjectStore, *names: str) -> None:
     """Append lines of which each fills a segment."""
     for name in names:
@@ -154,10 +149,9 @@ def test_missing_segment(bucket: FaultyBucket, store: ObjectStore, number: int) 
     """A segment that is missing before others is damage, named by its key, and never a smaller record."""
     fill(store, "a", "b", "c")
     del bucket.versions[f"00000{number}.jsonl"]
-    with pytest.raises(RecordDamaged) as raised:
-        ObjectStore(bucket).read()
-    assert name_of(raised) == "segment-missing"
-    assert f"00000{number}.jsonl" in raised.value.messages[0].where
+    message = raised(RecordDamaged, ObjectStore(bucket).read)
+    assert message.name == "segment-missing"
+    assert f"00000{number}.jsonl" in message.where
 
 
 def test_missing_last_segment(bucket: FaultyBucket, store: ObjectStore) -> None:
@@ -191,9 +185,7 @@ def test_replaced_segment(bucket: FaultyBucket, store: ObjectStore) -> None:
     """A segment that does not follow the one before it is returned as it is, for the chain to name the line."""
     fill(store, "a", "b")
     bucket.versions["000001.jsonl"].append(sample(9)[0])
-    with pytest.raises(RecordDamaged) as raised:
-        lines_of(store)
-    assert name_of(raised) == "record-damaged"
+    assert raised(RecordDamaged, lines_of, store).name == "record-damaged"
 
 
 def test_other_record_below(bucket: FaultyBucket, store: ObjectStore) -> None:
@@ -201,9 +193,8 @@ def test_other_record_below(bucket: FaultyBucket, store: ObjectStore) -> None:
     fill(store, "a")
     head = last_head(store.read().data or b"")
     bucket.versions["000001.jsonl"].append(sample()[0])
-    with pytest.raises(StoreUnavailable) as raised:
-        store.append(head, linked(head, 3, [named("x")])[0], "x")
-    assert name_of(raised) == "objects-not-seen"
+    message = raised(StoreUnavailable, store.append, head, linked(head, 3, [named("x")])[0], "x")
+    assert message.name == "objects-not-seen"
 
 
 # Stores that lie, lag, or lose answers
@@ -214,9 +205,7 @@ def test_ignored_condition(bucket: FaultyBucket, ignored: str) -> None:
     """A store that ignores a condition is refused, also by a first append that nobody prepared, and left as it was."""
     bucket.ignored.add(ignored)
     for step in (ObjectStore(bucket).prepare, ObjectStore(bucket).check_writable, lambda: begin(ObjectStore(bucket))):
-        with pytest.raises(RecordError) as raised:
-            step()
-        assert name_of(raised) == "objects-untrusted"
+        assert raised(RecordError, step).name == "objects-untrusted"
     assert bucket.versions == {}
 
 
@@ -227,9 +216,7 @@ def test_conflict_without_a_reason(bucket: FaultyBucket, monkeypatch: pytest.Mon
         raise Conflict
 
     monkeypatch.setattr(bucket, "put", refuse)
-    with pytest.raises(StoreUnavailable) as raised:
-        ObjectStore(bucket).prepare()
-    assert name_of(raised) == "objects-conflict"
+    assert raised(StoreUnavailable, ObjectStore(bucket).prepare).name == "objects-conflict"
 
 
 def test_probe_cannot_be_deleted(bucket: FaultyBucket, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -348,18 +335,16 @@ def test_no_bucket(s3: Site, azure: Site) -> None:
     for site in (s3, azure):
         site.place = site.place.replace("records", "missing")
         for step in (site.open().read, site.open().prepare):
-            with pytest.raises(StoreUnavailable) as raised:
-                step()
-            assert "does not exist" in raised.value.messages[0].what
+            assert "does not exist" in raised(StoreUnavailable, step).what
 
 
 def test_wrong_key(azure: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Credentials that are refused are named as such, and not shown."""
     monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", "aHVudGVyMi1odW50ZXIy")
-    with pytest.raises(StoreUnavailable) as raised:
+    with pytest.raises(StoreUnavailable) as caught:
         azure.open().prepare()
-    assert "denied" in raised.value.messages[0].what
-    assert "aHVudGVyMi" not in str(raised.value) + repr(raised.value)
+    assert "denied" in caught.value.messages[0].what
+    assert "aHVudGVyMi" not in str(caught.value) + repr(caught.value)
 
 
 def test_objects_that_may_be_listed_only(s3: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -377,10 +362,10 @@ def test_no_server(s3: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(buckets, "_READ_RETRIES", 0)
     store = s3.open()
     for step in (store.read, store.prepare, lambda: begin(store)):
-        with pytest.raises(StoreUnavailable) as raised:
+        with pytest.raises(StoreUnavailable) as caught:
             step()
-        assert name_of(raised) == "objects-unavailable"
-        assert "hunter2" not in str(raised.value) + repr(raised.value)
+        assert [message.name for message in caught.value.messages] == ["objects-unavailable"]
+        assert "hunter2" not in str(caught.value) + repr(caught.value)
 
 
 def test_a_write_is_sent_once(s3: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -396,18 +381,16 @@ def test_a_write_is_sent_once(s3: Site, monkeypatch: pytest.MonkeyPatch) -> None
 def test_no_answer(s3: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """A call that is not answered in time ends."""
     monkeypatch.setattr(buckets, "_PATIENCE", 0.0)
-    with pytest.raises(StoreUnavailable) as raised:
-        s3.open().read()
-    assert "in time" in raised.value.messages[0].what
+    assert "in time" in raised(StoreUnavailable, s3.open().read).what
 
 
 def test_settings_that_cannot_be_used(s3: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Settings that obstore refuses are an error that does not quote them."""
     monkeypatch.setenv("GOOGLE_SERVICE_ACCOUNT_KEY", "{hunter2}")
-    with pytest.raises(ReconcilerError) as raised:
+    with pytest.raises(ReconcilerError) as caught:
         open_objects("gs://bucket/p")
-    assert name_of(raised) == "objects-settings"
-    assert "hunter2" not in str(raised.value)
+    assert [message.name for message in caught.value.messages] == ["objects-settings"]
+    assert "hunter2" not in str(caught.value)
 
 
 def test_begin_where_another_begins(bucket: FaultyBucket) -> None:

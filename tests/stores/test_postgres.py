@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from support import servers
 from support.records import add, begin, linked, named, names_of, sample
+from support.refusals import raised
 from support.tcp_proxy import Proxy
 
 from reconciler.errors import HeadMoved, ReconcilerError, StoreUnavailable
@@ -57,9 +58,9 @@ def table_of(site: Site) -> str:
     return site.place.rpartition("table=")[2]
 
 
-def what_of(raised: pytest.ExceptionInfo[ReconcilerError]) -> str:
+def failure(call: Callable[..., object], *args: object) -> str:
     """Return what the only message of a failure of the database says."""
-    (message,) = raised.value.messages
+    message = raised(StoreUnavailable, call, *args)
     assert message.name == "database-unavailable"
     return str(message)
 
@@ -81,9 +82,7 @@ def test_silent_server(postgres: Site, store: Store, proxy: Proxy, monkeypatch: 
     head = sample()[1][-1]
     proxy.mishaps = ["silence"]
     monkeypatch.setattr(module, "_PATIENCE", 0.2)
-    with pytest.raises(StoreUnavailable) as raised:
-        through.append(head, linked(head, 2, [named("x")])[0], "x")
-    assert "no answer" in what_of(raised)
+    assert "no answer" in failure(through.append, head, linked(head, 2, [named("x")])[0], "x")
 
 
 def test_server_that_lost_commits(store: Store, execute: Callable[..., list[Any]]) -> None:
@@ -125,9 +124,7 @@ def test_swallowed_rows(store: Store, execute: Callable[..., list[Any]]) -> None
         "CREATE FUNCTION f_{table}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$",
         "CREATE TRIGGER t BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION f_{table}()",
     )
-    with pytest.raises(StoreUnavailable) as raised:
-        add(store, "x")
-    assert "does not return them" in what_of(raised)
+    assert "does not return them" in failure(add, store, "x")
 
 
 def test_overtaken_in_the_transaction(postgres: Site, store: Store, execute: Callable[..., list[Any]]) -> None:
@@ -160,9 +157,7 @@ def test_table_locked(
     with psycopg.connect(re.sub("[?&]table=.*", "", postgres.place)) as other:
         other.execute(f"LOCK TABLE {table_of(postgres)} IN EXCLUSIVE MODE".encode())
         assert store.read().data == sample()[0]
-        with pytest.raises(StoreUnavailable) as raised:
-            add(store, "x")
-    assert "55P03" in what_of(raised)
+        assert "55P03" in failure(add, store, "x")
 
 
 def test_standby(postgres: Site, store: Store, execute: Callable[..., list[Any]]) -> None:
@@ -172,9 +167,7 @@ def test_standby(postgres: Site, store: Store, execute: Callable[..., list[Any]]
         "CREATE FUNCTION s_{table}.pg_is_in_recovery() RETURNS bool LANGUAGE sql AS 'SELECT true'",
     )
     postgres.place += f"&options=-csearch_path%3Ds_{table_of(postgres)},pg_catalog,public"
-    with pytest.raises(StoreUnavailable) as raised:
-        postgres.open().read()
-    assert "standby" in what_of(raised)
+    assert "standby" in failure(postgres.open().read)
 
 
 def test_read_only(postgres: Site, store: Store) -> None:
@@ -182,9 +175,7 @@ def test_read_only(postgres: Site, store: Store) -> None:
     postgres.place += "&options=-cdefault_transaction_read_only%3Don"
     through = postgres.open()
     for step in (lambda: add(through, "x"), through.check_writable):
-        with pytest.raises(StoreUnavailable) as raised:
-            step()
-        assert "target_session_attrs" in what_of(raised)
+        assert "target_session_attrs" in failure(step)
 
 
 def test_role_that_may_only_read(postgres: Site, store: Store, execute: Callable[..., list[Any]]) -> None:
@@ -194,9 +185,7 @@ def test_role_that_may_only_read(postgres: Site, store: Store, execute: Callable
     postgres.place = postgres.place.replace("app@", f"{role}@")
     through = postgres.open()
     assert through.read().data == sample()[0]
-    with pytest.raises(StoreUnavailable) as raised:
-        through.check_writable()
-    assert "grant the role" in what_of(raised)
+    assert "grant the role" in failure(through.check_writable)
 
 
 @pytest.mark.parametrize(
@@ -218,9 +207,7 @@ def test_table_that_cannot_be_read(
         postgres.place = postgres.place.replace(f"table={name}", f"table={name}.{name}")
     through = postgres.open()
     for step in (through.read, through.prepare, through.check_writable, lambda: add(through, "x")):
-        with pytest.raises(StoreUnavailable) as raised:
-            step()
-        assert state in what_of(raised)
+        assert state in failure(step)
 
 
 def test_table_of_a_schema(postgres: Site, execute: Callable[..., list[Any]]) -> None:
@@ -265,18 +252,16 @@ def test_prepared_at_once(postgres: Site) -> None:
 def test_wrong_password(postgres: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """A password that is refused is not shown."""
     monkeypatch.setenv("PGPASSWORD", "hunter2-hunter2")
-    with pytest.raises(StoreUnavailable) as raised:
+    with pytest.raises(StoreUnavailable) as caught:
         postgres.open().read()
-    assert "password" in what_of(raised)
-    assert "hunter2" not in str(raised.value) + repr(raised.value)
+    assert "password" in str(caught.value)
+    assert "hunter2" not in str(caught.value) + repr(caught.value)
 
 
 def test_tls(postgres: Site) -> None:
     """TLS is as the URL says: a server without it is refused where it is required."""
     postgres.place = postgres.place.replace("sslmode=disable", "sslmode=require")
-    with pytest.raises(StoreUnavailable) as raised:
-        postgres.open().read()
-    assert "SSL" in what_of(raised)
+    assert "SSL" in failure(postgres.open().read)
 
 
 def test_no_server(postgres: Site, postgres_port: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from msgspec.structs import replace
 
@@ -104,12 +104,20 @@ class Bench:
 
     # Verbs
 
-    def start(self) -> None:
+    def start(self) -> Self:
         """Start, and have the tokens at hand that are asked for."""
         self.begin()
         for effect in [effect for effect in self.effects if isinstance(effect, Authorise)]:
             self.effects.remove(effect)
             self.hear(Authorised(effect.target))
+        return self
+
+    def sent(self, *answers: Answer) -> Self:
+        """Start, do the first append, and settle the first call with each of these answers."""
+        self.start().append()
+        for answer in answers:
+            self.settle(answer)
+        return self
 
     def begin(self) -> None:
         """Start, and nothing else."""
@@ -141,6 +149,11 @@ class Bench:
         send = next(send for send in self.sends if name in (None, send.address.name))
         self.effects.remove(send)
         self.hear(CallEnded(send.attempt, answer, response, lost))
+
+    def settle(self, answer: Answer, name: str | None = None) -> list[str]:
+        """The service answers, and that is appended."""
+        self.answer(answer, name)
+        return self.append()
 
     def wait(self, seconds: float) -> None:
         """Time passes."""

@@ -312,6 +312,12 @@ class Partner:
         machine.declare(self.wanted)
         return machine
 
+    def recovered(self) -> Machine:
+        """Return such a machine that has created its only subscription."""
+        machine = self.first(1)
+        machine.recover()
+        return machine
+
     def wait(self, seconds: float) -> None:
         """Move the clock of all machines on."""
         self.ahead += seconds

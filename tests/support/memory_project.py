@@ -16,7 +16,7 @@ from reconciler.record.chain import parse
 from reconciler.record.facts import Answered, Intended, What
 from reconciler.record.fold import fold
 from reconciler.values import stamp
-from support.memory_record import MemoryNotes, MemoryStore
+from support.memory_record import MemoryNotes, MemoryStore, record_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -98,6 +98,13 @@ class MemoryProject(Project):
         """True if the first two gates of the record at a place are open for this machine."""
         reading = self.journal_at(place).look()
         return reading is not None and reading.standing.open
+
+
+def project_with(*facts: AnyFact, desired: Desired | None = None, complete: bool = True) -> MemoryProject:
+    """Return a project whose record says these facts."""
+    project = MemoryProject({"memory:a": MemoryStore(record_of(*facts, complete=complete))}, desired)
+    project.journal.read()
+    return project
 
 
 def what(address: str, *codes: str, url: str = "", settled_by: float = NOW - 100, **rest: Any) -> What:
