@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from reconciler.applying.protocol import Run
-    from reconciler.errors import ReconcilerError
     from reconciler.model.desired import Desired
     from reconciler.model.plan import Applied
     from reconciler.record.journal import Reading
@@ -178,14 +177,6 @@ def test_a_closed_gate_is_a_failure() -> None:
     applied = apply(case)
     assert (Verdict.FAILED, {"a": "skipped"}, []) == (applied.verdict, outcomes(applied), case.caller.sent)
     assert ["loss-open"] == [message.name for message in applied.messages]
-
-
-@pytest.mark.parametrize("problem", [MOVED, DOWN], ids=["conflict", "failure"])
-def test_a_lost_answer_of_the_store_sends_once(problem: ReconcilerError) -> None:
-    """The record shows that the append was done."""
-    case = Apply(wanting("a"))
-    case.store.declare_lost_answers(problem)
-    assert (Verdict.DONE, 1) == (apply(case).verdict, len(case.caller.sent))
 
 
 def test_an_outcome_that_cannot_be_appended_is_saved() -> None:

@@ -23,15 +23,7 @@ from support.memory_record import AT, DOWN, MOVED, MemoryStore, append, record_o
 from support.records import linked
 
 from reconciler.applying.driver import Performer
-from reconciler.applying.events import (
-    Append,
-    Authorised,
-    InterruptAsked,
-    Limits,
-    NotAppended,
-    Reread,
-    RereadFailed,
-)
+from reconciler.applying.events import Append, Authorised, InterruptAsked, Limits, NotAppended, Reread, RereadFailed
 from reconciler.errors import Message, Refused
 from reconciler.model.address import TargetName
 from reconciler.model.plan import Action
@@ -39,6 +31,7 @@ from reconciler.record import facts as kinds
 from reconciler.record.gates import Note
 
 if TYPE_CHECKING:
+    from reconciler.model.desired import Desired
     from reconciler.record.facts import AnyFact
 
 SECRET = kinds.SecretSet(at=AT, attempt="old-z", secret="age:c2VjcmV0")
@@ -117,15 +110,6 @@ def test_a_change_blocked_by_another_attempt_says_what_comes_first() -> None:
     assert "the first" == bench.run.results[change.address, Action.BLOCKED].detail
 
 
-def test_an_outcome_is_appended_over_an_open_loss() -> None:
-    """Whatever gate has closed meanwhile, the outcome follows."""
-    bench = Bench(wanting("a")).sent()
-    bench.answer(CREATED)
-    bench.overtake(LOSS)
-    assert ["answered"] == bench.append()
-    assert {attempt(1): "live"} == bench.statuses()
-
-
 def test_an_outcome_is_appended_over_a_record_that_lost_its_tail() -> None:
     """It repeats what was intended, since the record no longer says so; nothing more is sent."""
     bench = Bench(wanting("a", "b"), second=True)
@@ -151,11 +135,14 @@ def test_a_record_set_back_to_the_head_of_a_run_is_seen_at_the_second_place() ->
     assert {"create a": "created", "create b": "skipped"} == bench.outcomes
 
 
-def test_an_outcome_is_appended_over_a_rename_of_its_address() -> None:
-    """The attempt keeps its outcome under its new address."""
+@pytest.mark.parametrize(
+    "fact", [LOSS, kinds.Renamed(at=AT, attempts=(attempt(1),), to="europe/staging/renamed")], ids=["loss", "rename"]
+)
+def test_an_outcome_is_appended_over_whatever_was_first(fact: AnyFact) -> None:
+    """Whatever gate has closed meanwhile, the outcome follows; a renamed attempt keeps it under its new address."""
     bench = Bench(wanting("a")).sent()
     bench.answer(CREATED)
-    bench.overtake(kinds.Renamed(at=AT, attempts=(attempt(1),), to="europe/staging/renamed"))
+    bench.overtake(fact)
     assert ["answered"] == bench.append()
     assert ({attempt(1): "live"}, True, "created") == (bench.statuses(), bench.run.finished, bench.outcomes["create a"])
 
@@ -353,10 +340,11 @@ def test_what_others_append_after_a_lost_answer_is_planned_on() -> None:
     assert {"create a": "created", "create b": "skipped"} == bench.outcomes
 
 
-def test_an_append_that_failed_is_made_again_to_the_letter() -> None:
+@pytest.mark.parametrize("problem", [DOWN, MOVED], ids=["failure", "conflict without a move"])
+def test_an_append_that_failed_is_made_again_to_the_letter(problem: Exception) -> None:
     """The very same lines, after a wait: should the first one arrive after all, it is one append."""
     bench = Bench(wanting("a"))
-    bench.store.declare_failures(DOWN)
+    bench.store.declare_failures(problem)
     bench.start()
     [first] = bench.appends
     bench.append()
@@ -458,20 +446,9 @@ def test_an_intent_that_arrived_late_is_settled_as_not_sent() -> None:
     assert attempt(2) == outcome.attempt
 
 
-def test_a_conflict_without_a_move_is_a_failure() -> None:
-    """Where a store speaks of a conflict and the head is still the same, the same lines are appended again."""
-    bench = Bench(wanting("a"), limits=Limits(backoff=(1.0,)))
-    bench.store.declare_failures(MOVED)
-    bench.start()
-    [first] = bench.appends
-    bench.append()
-    bench.wait(1.0)
-    assert [first] == bench.appends
-
-
-def busy_bench() -> Bench:
+def busy_bench(desired: Desired | None = None, *facts: AnyFact) -> Bench:
     """Return a run with a call that the service was too busy for, and that is to be retried."""
-    bench = Bench(wanting("a")).sent()
+    bench = Bench(desired or wanting("a"), *facts).sent()
     bench.answer(BUSY)
     bench.wait(0.5)
     return bench
@@ -513,9 +490,7 @@ def test_what_a_record_lost_is_not_retried() -> None:
 def test_what_is_delivered_at_another_url_of_the_service_is_not_retried(other: str) -> None:
     """A target that was bound to another base URL of the same service, whichever stands for both."""
     there, found = (replace(exists, what=replace(exists.what, base_url=other)) for exists in (known("z"), known("a")))
-    bench = Bench(wanting("a", "z"), there, kinds.Rebound(at=AT, target=str(TARGET), base_url=SERVICE)).sent()
-    bench.answer(BUSY)
-    bench.wait(0.5)
+    bench = busy_bench(wanting("a", "z"), there, kinds.Rebound(at=AT, target=str(TARGET), base_url=SERVICE))
     append(bench.store, found)
     bench.reread()
     assert ([], "rejected") == (bench.sends, bench.outcomes["create a"])

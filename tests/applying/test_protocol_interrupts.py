@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from support.applying_bench import CREATED, NOT_SENT, UNKNOWN, Bench, attempt, known, wanting
 from support.memory_record import DOWN
 
@@ -42,12 +43,15 @@ def test_a_second_interrupt_ends_the_wait() -> None:
 
 
 def test_a_store_that_hangs_is_given_up_after_an_interrupt() -> None:
-    """Outcomes that it has not taken by then are handed over."""
+    """Outcomes that it has not taken by then are handed over; an append that arrives later changes nothing."""
     bench = Bench(wanting("a")).sent()
     bench.hear(InterruptAsked())
     bench.answer(CREATED)
+    bench.take(Append)
     bench.wait(7.0)
     assert (True, 2) == (bench.run.finished, len(bench.queue.unrecorded))
+    bench.hear(Appended())
+    assert bench.run.finished
 
 
 def test_an_intent_that_becomes_durable_after_an_interrupt_is_not_sent() -> None:
@@ -59,24 +63,16 @@ def test_an_intent_that_becomes_durable_after_an_interrupt_is_not_sent() -> None
     assert ({attempt(1): "gone"}, "interrupted before it was sent") == (bench.statuses(), bench.result("a").detail)
 
 
-def test_a_retry_is_not_waited_for_after_an_interrupt() -> None:
-    """The last answer is its outcome."""
+@pytest.mark.parametrize(("answer", "words"), [(NOT_SENT, "no connection"), (Answer(Outcome.NOT_SENT), "not_sent")])
+def test_a_retry_is_not_waited_for_after_an_interrupt(answer: Answer, words: str) -> None:
+    """The last answer is its outcome, and names itself where it has no words."""
     bench = Bench(wanting("a")).sent()
-    bench.answer(NOT_SENT)
+    bench.answer(answer)
     bench.hear(InterruptAsked())
     bench.append()
-    assert ("no connection; not retried: interrupted before it was sent", True) == (
-        bench.result("a").detail,
-        bench.run.finished,
-    )
-
-
-def test_an_answer_without_words_is_named_by_its_outcome() -> None:
-    """Where it is not retried, the detail says what the last try came to."""
-    bench = Bench(wanting("a")).sent()
-    bench.answer(Answer(Outcome.NOT_SENT))
-    bench.hear(InterruptAsked())
-    assert "not_sent; not retried: interrupted before it was sent" == bench.result("a").detail
+    assert (f"{words}; not retried: interrupted before it was sent", True) == (
+        bench.result("a").detail, bench.run.finished,
+    )  # fmt: skip
 
 
 def test_a_conflict_after_an_interrupt_plans_nothing_again() -> None:
@@ -124,17 +120,6 @@ def test_what_an_unexpected_error_leaves_unsent_is_not_sent() -> None:
     bench = Bench(wanting("a")).start()
     bench.run.salvage([], "internal error (KeyError)", bench.now)
     assert {"create a": "not_sent"} == bench.outcomes
-
-
-def test_a_durable_append_after_the_end_changes_nothing() -> None:
-    """An append that was abandoned may arrive."""
-    bench = Bench(wanting("a")).sent()
-    bench.hear(InterruptAsked())
-    bench.answer(CREATED)
-    bench.take(Append)
-    bench.wait(7.0)
-    bench.hear(Appended())
-    assert bench.run.finished
 
 
 def test_a_store_that_failed_before_it_was_given_up_says_why() -> None:

@@ -144,35 +144,30 @@ def test_other_methods_and_unread_requests() -> None:
 class TestVerify:
     """With a check of signatures."""
 
-    def test_right_signature(self) -> None:
-        """It is kept as verified."""
-        bench = Bench(checks=True)
-        assert (200, True) == (bench.send(), bench.kept[0].verified)
+    @pytest.mark.parametrize(
+        ("refusal", "enforce", "body", "status", "verified"),
+        [
+            (None, True, notification(), 200, [True]), (BAD, True, notification(), 401, [False]),
+            (BAD, True, b"nonsense", 401, []), (BAD, False, notification(), 200, [False]),
+            (Refusal(404, "no subscription has this path"), True, notification(), 404, []),
+            (Refusal(404, "no subscription has this path"), False, notification(), 404, []),
+        ],
+    )  # fmt: skip
+    def test_what_is_kept(
+        self, refusal: Refusal | None, enforce: bool, body: bytes, status: int, verified: list[bool]
+    ) -> None:
+        """What is verified, or might be; of an unknown path nothing is, nor nonsense, which proves nothing."""
+        bench = Bench(Behaviour(enforce=enforce), refusal, checks=True)
+        assert (status, verified) == (bench.send(body), [kept.verified for kept in bench.kept])
+        assert (None if refusal is None else refusal.text) == bench.reported[0].problem
 
     def test_bad_signature(self) -> None:
-        """It is a 401, and kept as unverified; it does not count as a delivery."""
+        """It does not count as a delivery."""
         bench = Bench(refusal=BAD)
-        assert (401, False) == (bench.send(), bench.kept[0].verified)
+        bench.send()
         bench.refusal = None
         bench.send()
         assert [None, 1] == [delivery.number for delivery in bench.reported]
-
-    def test_unreadable_body_with_a_bad_signature(self) -> None:
-        """It is a 401 and not kept, since it proves nothing."""
-        bench = Bench(refusal=BAD)
-        assert (401, []) == (bench.send(b"nonsense"), bench.lines)
-
-    def test_unknown_path(self) -> None:
-        """It is a 404, enforced or not, and not kept."""
-        for enforce in (True, False):
-            bench = Bench(Behaviour(enforce=enforce), Refusal(404, "no subscription has this path"))
-            assert (404, []) == (bench.send(), bench.lines)
-
-    def test_not_enforced(self) -> None:
-        """A bad signature is confirmed, kept as unverified, and reported."""
-        bench = Bench(Behaviour(enforce=False), BAD)
-        assert (200, False) == (bench.send(), bench.kept[0].verified)
-        assert "bad signature" == bench.reported[0].problem
 
     def test_budget(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Unverified notifications are kept within a budget, over runs; verified ones always."""

@@ -12,14 +12,7 @@ from reconciler.errors import Message, Place, step
 from reconciler.model import status as states
 from reconciler.model.plan import Finding, Health, Plan, Request
 from reconciler.operations.record import attempts_json
-from reconciler.reports.json import (
-    findings_json,
-    plan_json,
-    removals_json,
-    render,
-    status_json,
-    validation_json,
-)
+from reconciler.reports.json import findings_json, plan_json, removals_json, render, status_json, validation_json
 
 _BODY = {"eventCodes": ["ONB10011"], "webhookUrl": URL}
 

@@ -351,22 +351,13 @@ def test_late_create_needs_no_socket() -> None:
     assert ([1002.0], None) == ([created.at for created in world.subscriptions()], world.seconds_left())
 
 
-def test_late_create_when_the_sandbox_stops() -> None:
-    """A create that is late happens at the end at the latest."""
+@pytest.mark.parametrize(("seconds", "before"), [(60.0, 0), (0.05, 1)])
+def test_late_create_happens_by_itself(seconds: float, before: int) -> None:
+    """Nobody has to ask for it; when the sandbox stops, it happens at the latest."""
     with Sandbox() as sandbox:
-        sandbox.world.late_seconds = 60.0
+        sandbox.world.late_seconds = seconds
         sandbox.world.fail_next("late")
         with pytest.raises(ConnectionResetError):
             create(sandbox)
-        assert [] == sandbox.world.subscriptions()
+        assert wait_until(lambda: len(sandbox.world.subscriptions()) == before)
     assert 1 == len(sandbox.world.subscriptions())
-
-
-def test_late_create_happens_by_itself() -> None:
-    """Nobody has to ask for it."""
-    with Sandbox() as sandbox:
-        sandbox.world.late_seconds = 0.05
-        sandbox.world.fail_next("late")
-        with pytest.raises(ConnectionResetError):
-            create(sandbox)
-        assert wait_until(lambda: len(sandbox.world.subscriptions()) == 1)
