@@ -9,9 +9,9 @@ Each stage adds its mistakes to one `Mistakes` and continues with the rest, so t
 4. `sections` merges the top-level keys of all files: targets, patterns with their subscriptions, and `state`, `record`,
    `recipients`, `verification` and `parity`, which may occur only once.
 5. `targets` reads the declarations; environment variables override their URLs.
-6. `patches` reads the fields that each pattern sets. `merging` merges them for each target from the general pattern to
-   the specific one, substitutes variables, checks the URL (`urls`), and refuses event codes that two subscriptions of
-   one service have in common.
+6. `patches` reads the fields that each pattern sets. `merging` merges them for each target from the most general
+   pattern to the most specific, substitutes variables, checks the URL (`urls`), and refuses event codes that two
+   subscriptions of one service have in common.
 
 `fields` is the table of all keys. `reading` checks a node against a row of it, and `schema` makes a JSON Schema of it.
 `loading` calls the stages.

@@ -1,4 +1,4 @@
-"""Merges patches into subscriptions, for each target from the general pattern to the specific one."""
+"""Merges patches into subscriptions, for each target from the most general pattern to the most specific."""
 
 from __future__ import annotations
 

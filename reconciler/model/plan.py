@@ -170,7 +170,7 @@ class Plan(Struct, frozen=True):
 
     @property
     def patient(self) -> set[Address]:
-        """Return the addresses that wait for a removal as configured, or that depend only on such addresses."""
+        """Return the addresses that only wait for a removal, or that depend only on such addresses."""
         waits = {change.address for change in self.changes if change.block is Block.WAITS}
         depend = {
             change.address

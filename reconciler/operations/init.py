@@ -203,8 +203,10 @@ def _published() -> tuple[str, str]:
 
 
 def _key_steps(key: Path | None) -> list[Step]:
-    text = "copy the private key to where your team keeps its secrets, never into the repository; without it the create"
-    return [] if key is None else [Step(f"{text} responses cannot be read: {key}")]
+    if key is None:
+        return []
+    text = f"copy the private key, {key}, to where your team keeps its secrets, never into the repository"
+    return [Step(f"{text}; without it, create responses cannot be read")]
 
 
 def _github_steps(files: Mapping[str, str]) -> list[Step]:

@@ -51,7 +51,8 @@ def save_facts(directory: Path, record: str, place: str, facts: Sequence[AnyFact
     except Exception:  # noqa: BLE001 - no error may lose the facts, which exist nowhere else
         lines = step(f"save these lines to a file:\n{data.decode()}")
         again = step("then run", *recover, "FILE")
-        return Message("results-not-saved", f"{problem}, nor to a recovery file", place, (lines, again))
+        what = f"{problem}; they could not be saved to a recovery file either"
+        return Message("results-not-saved", what, place, (lines, again))
     again = step("fix the cause, then run", *recover, str(file))
     return Message("results-in-recovery-file", f"{problem}; they are in the recovery file {file}", place, (again,))
 

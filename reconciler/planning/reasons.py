@@ -120,7 +120,7 @@ def sent_again_later(attempt: Attempt, after: float, now: float) -> Message:
 
 
 def unresolved(attempt: Attempt, received: Mapping[str, tuple[str, str]], now: float) -> Message:
-    """Return the message that the outcome of a create is unknown. It names the start and the author of the create.
+    """Return the message that the outcome of a create is unknown. It says when the create was started, and by whom.
 
     The steps resolve the outcome. `received` has the codes that were received at the URL of the create since its start,
     as `Record.received_by` returns them.
@@ -191,7 +191,7 @@ def depends(blocked: Sequence[Address], unselected: Sequence[Address]) -> tuple[
     options = [word for address in unselected for word in ("-t", address)]
     if unselected:
         what = f"its event codes move to {', '.join(unselected)} (not selected)"
-        create = step("create that first, with", "reconciler", "apply", *options)
+        create = step("create them there first, with", "reconciler", "apply", *options)
         messages.append(Message("waits-for-unselected", what, steps=(create,)))
     return tuple(messages)
 

@@ -154,9 +154,9 @@ def missing(contained: Collection[str], lines: Iterable[Line], at: str, by: Mapp
 
     `contained` holds the hashes that the record has. Each fact keeps its time and author, and its id becomes its
     `origin`. Merging in any order, or more than once, therefore gives the same state. The heads named in a loss must
-    not be in `contained`, so that their facts are still added if `lines` has them. If hashes of the other history are
-    missing from `contained`, a final `Joined` fact lists them, so that the record then contains all heads of that
-    history. Returns an empty list if nothing is missing.
+    not be in `contained`, so that their facts are still added if `lines` has them. If `contained` lacks hashes of
+    `lines`, a final `Joined` fact lists them, so that the record then contains every head in `lines`.
+    Returns an empty list if nothing is missing.
     """
     known = set(contained)
     facts: list[AnyFact] = []
