@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest.mock import Mock
@@ -102,18 +103,11 @@ def test_nothing_is_sent_twice_by_two_runs_at_once() -> None:
             inner(*args, **kwargs)
 
     first.store.append = append_alone  # type: ignore[method-assign]
-    ends: list[Applied] = []
     patient = [
         (case, case.with_ports(patience=10.0, pause=lambda seconds: time.sleep(0.02))) for case in (first, second)
     ]
-    threads = [
-        threading.Thread(target=lambda c=case, p=ports: ends.append(carry_out(c.plan, c.reading, p, LIMITS)))
-        for case, ports in patient
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(2) as pool:
+        ends = [*pool.map(lambda each: carry_out(each[0].plan, each[0].reading, each[1], LIMITS), patient)]
     assert 10 == len(set(first.caller.sent + second.caller.sent)) == len(first.caller.sent + second.caller.sent)
     assert [Verdict.DONE, Verdict.DONE] == [applied.verdict for applied in ends]
 
