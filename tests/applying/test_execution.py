@@ -6,8 +6,10 @@ import sys
 import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
 from support.applying_bench import SERVICE, TARGET, code, known, wanting
@@ -56,6 +58,18 @@ def theirs(name: str, settled_by: float) -> Intended:
     return Intended(at=AT, attempt="theirs", what=what)
 
 
+def reads_of(case: Apply, *failing: int) -> Mock:
+    """Return what reads the record, and fails the times of these numbers."""
+
+    def read() -> Any:
+        if reads.call_count in failing:
+            raise DOWN
+        return case.journal.read()
+
+    reads = Mock(side_effect=read)
+    return reads
+
+
 def test_everything_planned_is_carried_out() -> None:
     """Creates on two targets, a replacement and a removal: done, and in the record."""
     case = Apply(wanting("a", "usa/staging/b"), known("a", host="old"), known("z"))
@@ -89,18 +103,11 @@ def test_nothing_is_sent_twice_by_two_runs_at_once() -> None:
             inner(*args, **kwargs)
 
     first.store.append = append_alone  # type: ignore[method-assign]
-    ends: list[Applied] = []
     patient = [
         (case, case.with_ports(patience=10.0, pause=lambda seconds: time.sleep(0.02))) for case in (first, second)
     ]
-    threads = [
-        threading.Thread(target=lambda c=case, p=ports: ends.append(carry_out(c.plan, c.reading, p, LIMITS)))
-        for case, ports in patient
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(2) as pool:
+        ends = [*pool.map(lambda each: carry_out(each[0].plan, each[0].reading, each[1], LIMITS), patient)]
     assert 10 == len(set(first.caller.sent + second.caller.sent)) == len(first.caller.sent + second.caller.sent)
     assert [Verdict.DONE, Verdict.DONE] == [applied.verdict for applied in ends]
 
@@ -194,15 +201,8 @@ def test_an_intent_that_arrives_after_it_was_given_up_is_settled() -> None:
     """The record says that it was not sent, so that nobody has to."""
     case = Apply(wanting("a"))
     case.store.declare_lost_answers(DOWN)
-    reads = []
-
-    def read_once_more() -> Any:
-        reads.append(1)
-        if len(reads) == 2:
-            raise DOWN
-        return case.journal.read()
-
-    applied = carry_out(case.plan, case.reading, case.with_ports(read=read_once_more), Limits(backoff=()))
+    reads = reads_of(case, 2)
+    applied = carry_out(case.plan, case.reading, case.with_ports(read=reads), Limits(backoff=()))
     [attempt] = case.journal.read().record.attempts.values()
     assert (Verdict.FAILED, Status.GONE, []) == (applied.verdict, attempt.status, case.caller.sent)
 
@@ -211,16 +211,9 @@ def test_own_append_whose_answer_was_lost_is_not_called_that_of_another_run() ->
     """The repeated append conflicts with the first one; while the record cannot be read, that is what is told."""
     case = Apply(wanting("a"))
     case.store.declare_lost_answers(DOWN)
-    reads = []
-
-    def read_later() -> Any:
-        reads.append(1)
-        if len(reads) in (2, 3):
-            raise DOWN
-        return case.journal.read()
-
-    applied = carry_out(case.plan, case.reading, case.with_ports(read=read_later), Limits(backoff=(0.0,)))
-    assert len(reads) > 3
+    reads = reads_of(case, 2, 3)
+    applied = carry_out(case.plan, case.reading, case.with_ports(read=reads), Limits(backoff=(0.0,)))
+    assert reads.call_count > 3
     assert {message.name for message in applied.messages} == {"store-down"}
     assert {result.detail for result in applied.results} == {DOWN.messages[0].what}
 
@@ -243,7 +236,6 @@ def test_what_an_intent_that_was_given_up_came_to_is_saved_where_it_cannot_be_re
     [outcome] = case.saved
     assert isinstance(outcome, Answered)
     [attempt] = case.journal.read().record.attempts
-    assert isinstance(outcome, Answered)
     assert (attempt, Outcome.NOT_SENT, []) == (outcome.attempt, outcome.outcome, case.caller.sent)
     assert (Verdict.FAILED, {"a": "not_sent"}) == (applied.verdict, outcomes(applied))
     [saved] = (message for message in applied.messages if message.name == "outcomes-saved")

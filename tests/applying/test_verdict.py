@@ -69,27 +69,14 @@ def test_two_outcomes_at_once(one: Done, other: Done) -> None:
 
 
 @pytest.mark.parametrize("one", list(Block))
-@pytest.mark.parametrize("other", list(Block))
-def test_two_blocks_of_one_address(one: Block, other: Block) -> None:
-    """It waits as configured only if neither is blocked by anything else; an unknown outcome is over all."""
-    left = plan_of(blocked(A, one), blocked(A, other))
-    patient = Block.WAITS in (one, other) and {one, other} <= {Block.WAITS, Block.DEPENDS}
-    unresolved = Block.UNRESOLVED in (one, other)
-    expected = Verdict.UNRESOLVED if unresolved else Verdict.DONE if patient else Verdict.FAILED
+@pytest.mark.parametrize("other", [*Block, None])
+def test_what_is_still_blocked(one: Block, other: Block | None) -> None:
+    """Only what waits as configured, and is blocked by nothing else, is no failure; an unknown outcome is over all."""
+    blocks = [one] if other is None else [one, other]
+    patient = Block.WAITS in blocks and {*blocks} <= {Block.WAITS, Block.DEPENDS}
+    expected = Verdict.UNRESOLVED if Block.UNRESOLVED in blocks else Verdict.DONE if patient else Verdict.FAILED
+    left = plan_of(*(blocked(A, block) for block in blocks))
     assert expected is verdict_of([Result(A, Action.BLOCKED, Done.SKIPPED)], left, ())
-
-
-@pytest.mark.parametrize(
-    ("block", "verdict"),
-    [
-        (block, {Block.WAITS: Verdict.DONE, Block.UNRESOLVED: Verdict.UNRESOLVED}.get(block, Verdict.FAILED))
-        for block in Block
-    ],
-)
-def test_a_blocked_change_that_is_still_blocked(block: Block, verdict: Verdict) -> None:
-    """Only a `wait` that waits is no failure; an unknown outcome counts as in a plan, whichever address has it."""
-    result = Result(A, Action.BLOCKED, Done.SKIPPED)
-    assert verdict is verdict_of([result], plan_of(blocked(A, block)), ())
 
 
 @pytest.mark.parametrize(("block", "verdict"), [(Block.WAITS, Verdict.DONE), (Block.GATE, Verdict.FAILED)])
@@ -107,22 +94,17 @@ def test_an_apply_that_ends_behind_a_closed_gate_is_a_failure() -> None:
         assert Verdict.FAILED is verdict_of([done], closed, ())
 
 
-def test_a_skipped_change_that_is_left_is_a_failure() -> None:
-    """It was planned, and is not done."""
-    left = plan_of(Change(A, Action.CREATE))
-    assert Verdict.FAILED is verdict_of([Result(A, Action.CREATE, Done.SKIPPED)], left, ())
-
-
-def test_what_is_left_of_other_addresses_is_no_failure() -> None:
-    """Another run, or a person, changed the record meanwhile."""
-    left = plan_of(Change(B, Action.CREATE))
-    assert Verdict.DONE is verdict_of([Result(A, Action.CREATE, Done.CREATED)], left, ())
-
-
-def test_an_outcome_that_is_not_in_the_record_is_unresolved() -> None:
-    """The record says that it may exist."""
-    result = Result(A, Action.CREATE, Done.CREATED, recorded=False)
-    assert Verdict.UNRESOLVED is verdict_of([result], plan_of(), ())
+@pytest.mark.parametrize(
+    ("result", "left", "verdict"),
+    [
+        (Result(A, Action.CREATE, Done.SKIPPED), [A], Verdict.FAILED),
+        (Result(A, Action.CREATE, Done.CREATED), [B], Verdict.DONE),
+        (Result(A, Action.CREATE, Done.CREATED, recorded=False), [], Verdict.UNRESOLVED),
+    ],
+)
+def test_what_is_left(result: Result, left: list[Address], verdict: Verdict) -> None:
+    """A skipped change fails; that of another address was made meanwhile; what is not recorded may exist."""
+    assert verdict is verdict_of([result], plan_of(*(Change(address, Action.CREATE) for address in left)), ())
 
 
 @pytest.mark.parametrize("others_too", [True, False])

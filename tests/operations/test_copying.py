@@ -57,6 +57,14 @@ def project_to_copy(*, second: bool = False) -> MemoryProject:
     return project
 
 
+def killed(project: MemoryProject, number: int, *, done: bool = True) -> MemoryProject:
+    """Return the project after its copy was killed at the n-th append."""
+    KilledAt(project, number, done=done)
+    with pytest.raises(Killed):
+        Copy(project, A, B).carry_out()
+    return project
+
+
 def refusal(project: MemoryProject, source: str = A, to: str = B) -> list[str]:
     """Return the names of the messages that a copy is refused with."""
     with pytest.raises(Refused) as caught:
@@ -91,10 +99,7 @@ def test_machine_that_copied_knows_that_the_old_place_is_closed() -> None:
 @pytest.mark.parametrize("number", range(1, STEPS + 1))
 def test_killed_at_each_step_and_run_again(number: int, done: bool) -> None:
     """Killed before or after each append, both places are never open at once, and the next run completes the copy."""
-    project = project_to_copy(second=True)
-    KilledAt(project, number, done=done)
-    with pytest.raises(Killed):
-        Copy(project, A, B).carry_out()
+    project = killed(project_to_copy(second=True), number, done=done)
     assert not (project.plan_opens(A) and project.plan_opens(B))
     fresh = MemoryProject(project.stores)
     assert not (fresh.plan_opens(A) and fresh.plan_opens(B))
@@ -122,19 +127,14 @@ def test_copy_to_a_file_that_was_killed_before_its_note_is_completed() -> None:
     """A file that was begun, and that this machine has no note of yet, is gone on with while FROM is open."""
     project = project_to_copy()
     project.stores[B].path = Path("/srv/b")
-    KilledAt(project, 1, done=True)
-    with pytest.raises(Killed):
-        Copy(project, A, B).carry_out()
+    killed(project, 1)
     Copy(project, A, B).carry_out()
     assert (project.plan_opens(A), project.plan_opens(B)) == (False, True)
 
 
 def test_takes_what_another_run_appends_meanwhile() -> None:
     """What an apply appends to FROM before it is closed is in TO; conflicts are decided again."""
-    project = project_to_copy()
-    KilledAt(project, 1, done=True)
-    with pytest.raises(Killed):
-        Copy(project, A, B).carry_out()
+    project = killed(project_to_copy(), 1)
     MemoryProject(project.stores).add(*unknown("b", OFFERS, "ONB10002"))
     project.stores[A].declare_failures(MOVED)
     Copy(project, A, B).carry_out()
@@ -161,27 +161,16 @@ def test_prepare_names_the_steps_left() -> None:
 
 
 def test_place_in_use_is_refused() -> None:
-    """A record that is open at TO, or another one, is not taken; nothing advises to merge it with that of a project."""
+    """What FROM has is added to a TO that is open, or copied to another place; another record is merged with none."""
     project = project_to_copy()
     project.stores[B].data = record_of()
-    assert refusal(project) == ["place-in-use"]
+    told = raised(Refused, Copy(project, A, B).carry_out)
+    ways = [f"reconciler state copy {A} PLACE", f"reconciler state recover {A} --state {B}"]
+    assert (told.name, commands_in([told])) == ("place-in-use", ways)
     project.stores[B].data = link(None, 0, [Begun(at=time_of(NOW), record="0" * 32)])[0]
-    with pytest.raises(Refused) as caught:
-        Copy(project, A, B).carry_out()
-    assert ["reconciler state copy memory:a PLACE"] == commands_in(caught.value.messages)
+    told = raised(Refused, Copy(project, A, B).carry_out)
+    assert ["reconciler state copy memory:a PLACE"] == commands_in([told])
     assert refusal(project, A, A) == ["copy-to-itself"]
-
-
-def test_place_in_use_is_told_with_both_ways_on() -> None:
-    """What FROM has is added to TO, or FROM is copied to another place."""
-    project = project_to_copy()
-    project.stores[B].data = record_of()
-    with pytest.raises(Refused) as caught:
-        Copy(project, A, B).carry_out()
-    assert [
-        f"reconciler state copy {A} PLACE",
-        f"reconciler state recover {A} --state {B}",
-    ] == commands_in(caught.value.messages)
 
 
 def test_first_gate_of_from_must_be_open() -> None:
@@ -217,10 +206,7 @@ def test_lost_copy_is_not_begun_anew() -> None:
 
 def test_set_back_copy_is_not_completed_again() -> None:
     """A TO that was set back to before the last step lacks what this machine saw there."""
-    project = project_to_copy()
-    KilledAt(project, STEPS, done=False)
-    with pytest.raises(Killed):
-        Copy(project, A, B).carry_out()
+    project = killed(project_to_copy(), STEPS, done=False)
     halfway = project.stores[B].data
     Copy(project, A, B).carry_out()
     journal = project.journal_at(B)
@@ -231,10 +217,7 @@ def test_set_back_copy_is_not_completed_again() -> None:
 
 def test_copy_begun_at_a_place_of_the_same_name_elsewhere_is_not_completed() -> None:
     """A file of another machine may have the name of TO: a record that is closed towards that does not go on here."""
-    project = project_to_copy()
-    KilledAt(project, 1, done=True)
-    with pytest.raises(Killed):
-        Copy(project, A, B).carry_out()
+    project = killed(project_to_copy(), 1)
     other = MemoryProject({A: project.stores[A], B: MemoryStore()})
     Copy(other, A, B).carry_out()
     assert refusal(project) == ["copy-lost"]
@@ -246,10 +229,7 @@ def test_copy_begun_at_a_place_of_the_same_name_elsewhere_is_not_completed() -> 
 
 def test_unfinished_copy_is_copied_no_further() -> None:
     """A place that a copy has begun is completed first."""
-    project = project_to_copy()
-    KilledAt(project, 1, done=True)
-    with pytest.raises(Killed):
-        Copy(project, A, B).carry_out()
+    project = killed(project_to_copy(), 1)
     assert refusal(project, B, "memory:c") == ["loss-open"]
 
 
@@ -258,9 +238,7 @@ def test_unfinished_copy_of_another_place_is_not_completed(number: int) -> None:
     """A copy to a place that the copy of another place has begun is refused; that one is completed as before."""
     project, other = project_to_copy(), "memory:other"
     project.stores[other] = MemoryStore(project.stores[A].data)
-    KilledAt(project, number, done=number < STEPS)
-    with pytest.raises(Killed):
-        Copy(project, A, B).carry_out()
+    killed(project, number, done=number < STEPS)
     before = project.stores[other].data, project.stores[B].data
     assert refusal(project, other, B) == ["place-in-use"]
     assert before == (project.stores[other].data, project.stores[B].data)
@@ -271,10 +249,7 @@ def test_unfinished_copy_of_another_place_is_not_completed(number: int) -> None:
 
 def test_complete_does_not_end_the_loss_of_a_copy() -> None:
     """Only the last step of the copy ends it."""
-    project = project_to_copy()
-    KilledAt(project, 2, done=True)
-    with pytest.raises(Killed):
-        Copy(project, A, B).carry_out()
+    project = killed(project_to_copy(), 2)
     there = MemoryProject(project.stores)
     there.flags = there.flags.__class__(state=B)
     assert raised(Refused, there.say, Complete()).name == "loss-of-copy"
@@ -286,9 +261,7 @@ def test_unfinished_copy_of_a_place_that_is_lost_can_be_finished(is_lost: bool) 
     project = project_to_copy()
     project.stores[A].path = Path("/srv/a")
     project.notes.write(Note(RECORD, (), A, 5, project.record_at(A).head), lambda _: True)
-    KilledAt(project, 2, done=True)
-    with pytest.raises(Killed):
-        Copy(project, A, B).carry_out()
+    killed(project, 2)
     if is_lost:
         project.stores[A].data = None
     else:

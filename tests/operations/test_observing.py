@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 OFFERS = f"{EU}/offers"
 ID = "0123456789abcdef0123456789abcdef"
+OWN, TEMPLATE = URL.format(ID), URL.format("{attempt}")
+ENFORCED = desired_of(verification=Verification("X-Signature", "hmac-sha256"))
 
 
 def capture(path: Path, *lines: dict[str, object]) -> str:
@@ -37,9 +39,8 @@ def capture(path: Path, *lines: dict[str, object]) -> str:
 
 def test_notification_proves_an_attempt(tmp_path: Path) -> None:
     """An unknown attempt with its own URL becomes live; the file observed again adds nothing."""
-    url = URL.format(ID)
-    project = project_with(*unknown(ID, OFFERS, url=url, template=URL.format("{attempt}")))
-    file = capture(tmp_path, {"at": time_of(NOW), "url": url, "code": "ONB10001"})
+    project = project_with(*unknown(ID, OFFERS, url=OWN, template=TEMPLATE))
+    file = capture(tmp_path, {"at": time_of(NOW), "url": OWN, "code": "ONB10001"})
     assert project.say(observed(project, file)).facts
     assert project.record_at().attempts[ID].status is Status.LIVE
     assert project.say(observed(project, file)).facts == ()
@@ -57,10 +58,9 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_wrong_word_is_overruled_by_name(tmp_path: Path) -> None:
     """Whoever said that it was not created is named, once."""
-    url = URL.format(ID)
-    project = project_with(*unknown(ID, OFFERS, url=url, template=URL.format("{attempt}")))
+    project = project_with(*unknown(ID, OFFERS, url=OWN, template=TEMPLATE))
     project.say(Resolve(OFFERS, created=False))
-    file = capture(tmp_path, {"at": time_of(NOW), "url": url, "code": "ONB10001"})
+    file = capture(tmp_path, {"at": time_of(NOW), "url": OWN, "code": "ONB10001"})
     (notice,) = observed(project, file).notices
     assert (notice.name, notice.where) == ("not-created-overruled", OFFERS)
     assert notice.what.startswith(f"somebody said at {time_of(NOW)} that attempt {ID} was not created")
@@ -71,25 +71,23 @@ def test_wrong_word_is_overruled_by_name(tmp_path: Path) -> None:
 
 def test_secret_that_is_known_is_not_asked_for(tmp_path: Path) -> None:
     """One that was set by hand serves as well as the response that was lost."""
-    url = URL.format(ID)
     secret = SecretSet(at=time_of(NOW), attempt=ID, secret="file:x")
-    project = project_with(*unknown(ID, OFFERS, url=url, template=URL.format("{attempt}")), secret)
-    file = capture(tmp_path, {"at": time_of(NOW), "url": url, "code": "ONB10001"})
+    project = project_with(*unknown(ID, OFFERS, url=OWN, template=TEMPLATE), secret)
+    file = capture(tmp_path, {"at": time_of(NOW), "url": OWN, "code": "ONB10001"})
     assert [("unknown-proven", ())] == [(notice.name, notice.steps) for notice in observed(project, file).notices]
 
 
 def test_unknown_create_that_is_proven_is_told(tmp_path: Path) -> None:
     """Its address, its attempt, and how to get the secret that was lost with its answer; once."""
-    url = URL.format(ID)
-    project = project_with(*unknown(ID, OFFERS, url=url, template=URL.format("{attempt}")))
-    file = capture(tmp_path, {"at": time_of(NOW), "url": url, "code": "ONB10001"})
+    project = project_with(*unknown(ID, OFFERS, url=OWN, template=TEMPLATE))
+    file = capture(tmp_path, {"at": time_of(NOW), "url": OWN, "code": "ONB10001"})
     (notice,) = observed(project, file).notices
     assert (notice.name, notice.where) == ("unknown-proven", OFFERS)
     assert ID in notice.what
     assert [("reconciler", "secret", "set", OFFERS, "--attempt", ID)] == [step.command for step in notice.steps]
     assert "with the secret, was lost" in notice.steps[0].text
     project.say(observed(project, file))
-    assert observed(project, capture(tmp_path, {"at": time_of(NOW), "url": url, "code": "X"})).notices == ()
+    assert observed(project, capture(tmp_path, {"at": time_of(NOW), "url": OWN, "code": "X"})).notices == ()
 
 
 @pytest.mark.parametrize(
@@ -103,10 +101,9 @@ def test_unknown_create_that_is_proven_is_told(tmp_path: Path) -> None:
 )
 def test_notification_after_a_removal(tmp_path: Path, seconds: int, name: str, says: str) -> None:
     """It says whether it counts: for 45 seconds it may be a delivery that is repeated."""
-    url = URL.format(ID)
-    project = project_with(*created(ID, OFFERS, url=url, template=URL.format("{attempt}")))
+    project = project_with(*created(ID, OFFERS, url=OWN, template=TEMPLATE))
     project.say(ConfirmRemoval(OFFERS, (ID,)))
-    file = capture(tmp_path, {"at": time_of(NOW + seconds), "url": url, "code": "ONB10001"})
+    file = capture(tmp_path, {"at": time_of(NOW + seconds), "url": OWN, "code": "ONB10001"})
     notices = observed(project, file).notices
     assert [name] * bool(name) == [notice.name for notice in notices]
     assert all(says.format(ID) in notice.what for notice in notices)
@@ -119,10 +116,10 @@ def test_notification_after_a_removal(tmp_path: Path, seconds: int, name: str, s
 @pytest.mark.parametrize(("seconds", "name"), [(45, "notification-repeated"), (46, "revived")])
 def test_removed_code_among_those_still_delivered(tmp_path: Path, removed: str, seconds: int, name: str) -> None:
     """Each code that was received counts, whichever of the attempt's it is."""
-    url, codes = URL.format(ID), ("ONB10001", "ONB10002", "ONB10003")
-    project = project_with(*created(ID, OFFERS, *codes, url=url, template=URL.format("{attempt}")))
+    codes = ("ONB10001", "ONB10002", "ONB10003")
+    project = project_with(*created(ID, OFFERS, *codes, url=OWN, template=TEMPLATE))
     project.say(ConfirmRemoval(OFFERS, (ID,), codes=(removed,)))
-    lines: list[dict[str, object]] = [{"at": time_of(NOW + seconds), "url": url, "code": code} for code in codes]
+    lines: list[dict[str, object]] = [{"at": time_of(NOW + seconds), "url": OWN, "code": code} for code in codes]
     for given in (lines, lines[::-1]):
         assert [name] == [notice.name for notice in observed(project, capture(tmp_path, *given)).notices]
 
@@ -150,24 +147,17 @@ def test_notification_at_a_shared_url_after_a_removal(tmp_path: Path, seconds: i
 @pytest.mark.parametrize(("verified", "status"), [(None, "unknown"), (False, "unknown"), (True, "live")])
 def test_forged_notification_proves_nothing(tmp_path: Path, verified: object, status: str) -> None:
     """Where verification is enforced, an unsigned notification at its own URL settles no unknown create."""
-    url = URL.format(ID)
-    project = project_with(*unknown(ID, OFFERS, url=url, template=URL.format("{attempt}")))
-    enforced = desired_of(verification=Verification("X-Signature", "hmac-sha256"))
-    project.__dict__["desired"] = enforced
-    project.say(
-        observed(
-            project,
-            capture(tmp_path, {"at": time_of(NOW), "url": url, "code": "ONB10001", "verified": verified}),
-        )
-    )
+    project = project_with(*unknown(ID, OFFERS, url=OWN, template=TEMPLATE), desired=ENFORCED)
+    file = capture(tmp_path, {"at": time_of(NOW), "url": OWN, "code": "ONB10001", "verified": verified})
+    project.say(observed(project, file))
     assert project.record_at().attempts[ID].status == status
 
 
 @pytest.mark.parametrize(("seconds", "is_taken"), [(-1e6, True), (0, True), (60, True), (290, True), (600, False)])
 def test_clocks_that_differ(tmp_path: Path, seconds: float, is_taken: bool) -> None:
     """Some minutes are allowed between the clock of the receiver and that of this machine."""
-    project = project_with(*unknown(ID, OFFERS, url=URL.format(ID), template=URL.format("{attempt}")))
-    file = capture(tmp_path, {"at": time_of(NOW + seconds), "url": URL.format(ID), "code": "ONB10001"})
+    project = project_with(*unknown(ID, OFFERS, url=OWN, template=TEMPLATE))
+    file = capture(tmp_path, {"at": time_of(NOW + seconds), "url": OWN, "code": "ONB10001"})
     said = observed(project, file)
     assert is_taken == (len(said.received) == 1)
     assert ["unknown-proven" if is_taken else "notification-from-future"] == [notice.name for notice in said.notices]
@@ -175,12 +165,12 @@ def test_clocks_that_differ(tmp_path: Path, seconds: float, is_taken: bool) -> N
 
 def test_what_is_left_out_is_told(tmp_path: Path) -> None:
     """Without a valid signature, without a code, from the future, unmanaged or unexplained: each is told."""
-    project = project_with(*created(ID, OFFERS, url=URL.format(ID), template=URL.format("{attempt}")))
+    project = project_with(*created(ID, OFFERS, url=OWN, template=TEMPLATE))
     file = capture(
         tmp_path,
-        {"at": time_of(NOW), "url": URL.format(ID), "code": "ONB10001", "verified": False},
-        {"at": time_of(NOW), "url": URL.format(ID), "body": "{}"},
-        {"at": time_of(NOW + 999), "url": URL.format(ID), "code": "ONB10001"},
+        {"at": time_of(NOW), "url": OWN, "code": "ONB10001", "verified": False},
+        {"at": time_of(NOW), "url": OWN, "body": "{}"},
+        {"at": time_of(NOW + 999), "url": OWN, "code": "ONB10001"},
         {"at": time_of(NOW), "url": URL.format("f" * 32), "code": "ONB10001"},
         {"at": time_of(NOW), "url": "https://elsewhere.example/x", "code": "ONB10001"},
     )
@@ -192,10 +182,8 @@ def test_what_is_left_out_is_told(tmp_path: Path) -> None:
 
 def test_enforced_verification_takes_verified_ones_only(tmp_path: Path) -> None:
     """With `verification.enforce`, what was not checked counts no more than what was found wrong."""
-    project = project_with(*created("a", OFFERS))
     file = capture(tmp_path, {"at": time_of(NOW), "url": URL.format("offers"), "code": "ONB10001"})
-    project.__dict__["desired"] = desired_of(verification=Verification("X-Signature", "hmac-sha256"))
-    assert observed(project, file).received == ()
-    lax = Verification("X-Signature", "hmac-sha256", enforce=False)
-    project.__dict__["desired"] = desired_of(verification=lax)
-    assert len(observed(project, file).received) == 1
+    lax = desired_of(verification=Verification("X-Signature", "hmac-sha256", enforce=False))
+    for desired, count in ((ENFORCED, 0), (lax, 1)):
+        project = project_with(*created("a", OFFERS), desired=desired)
+        assert len(observed(project, file).received) == count

@@ -86,13 +86,12 @@ class TestRecoveryFile:
         intended, answered = created("a", OFFERS)
         project = project_with(intended, desired=desired_of({OFFERS: (("ONB10001",), URL.format("offers"))}))
         save_facts(project.data_directory, RECORD, "memory:a", [answered], "")
-        with pytest.raises(Refused) as caught:
-            project.say(Resolve(OFFERS, created=False))
+        message = raised(Refused, project.say, Resolve(OFFERS, created=False))
         (file,) = project.recovery_files
-        assert commands_in(caught.value.messages) == [f"reconciler state recover {file}"]
+        assert commands_in([message]) == [f"reconciler state recover {file}"]
         project.add(Absent(at=AT, attempt="a"))
         planned = make_plan(project).plan
-        assert ([Action.BLOCKED], caught.value.messages) == ([each.action for each in planned.changes], planned.gates)
+        assert ([Action.BLOCKED], (message,)) == ([each.action for each in planned.changes], planned.gates)
         project.say(recover_statement(project, str(file)))
         assert ([], ()) == ((made := make_plan(project).plan).changes, made.gates)
 
@@ -102,9 +101,7 @@ class TestRecoveryFile:
         wanted = desired_of({f"{EU}/{name}": (("ONB10001",), URL.format("offers"))})
         project = project_with(LossOpened(at=AT, loss="lost", cause="accepted"), desired=wanted)
         save_facts(project.data_directory, RECORD, "memory:a", created("a", OFFERS)[1:], "")
-        with pytest.raises(Refused) as caught:
-            project.say(Complete(("lost",)))
-        assert {"not-recovered"} == {message.name for message in caught.value.messages}
+        assert "not-recovered" == raised(Refused, project.say, Complete(("lost",))).name
         project.add(Completed(at=AT, losses=("lost",)))
         planned = make_plan(project).plan
         assert [Action.BLOCKED] == [change.action for change in planned.changes]
@@ -209,13 +206,9 @@ class TestRecover:
     def test_unfinished_copy_is_completed_not_recovered(self) -> None:
         """The loss of a copy could not be ended here."""
         theirs = record_of(LossOpened(at=AT, loss="c", cause="copy", of="memory:x"))
-        with pytest.raises(Refused) as caught:
-            project_with().say(Recover("memory:y", parse(theirs, "")))
-        assert [message.name for message in caught.value.messages] == ["copy-unfinished"]
-        assert commands_in(caught.value.messages) == [
-            "reconciler state copy memory:x memory:y",
-            "reconciler state accept-loss",
-        ]
+        message = raised(Refused, project_with().say, Recover("memory:y", parse(theirs, "")))
+        ways = ["reconciler state copy memory:x memory:y", "reconciler state accept-loss"]
+        assert (message.name, commands_in([message])) == ("copy-unfinished", ways)
 
     @settings(max_examples=60)
     @given(st.data())

@@ -6,6 +6,7 @@ import re
 from itertools import combinations
 
 import pytest
+from support.kinds import of_kind
 from support.plan_values import AT, ID, OFFERS, STAGING, URL, attempt, change, duplicate, plan, surplus
 
 from reconciler.errors import Message, Place, ReconcilerError, step
@@ -47,8 +48,7 @@ def status_of(*attempts: states.ObservedAttempt, **values: object) -> states.Pro
 def test_equal_errors_of_an_apply_are_told_once_with_their_addresses() -> None:
     """One cause is one message."""
     failed = [result(Done.NOT_SENT, f"europe/staging/{name}", detail="no token") for name in "ab"]
-    (alert,) = apply_document(Applied(tuple(failed), Verdict.FAILED)).alerts
-    assert isinstance(alert, Alert)
+    alert = of_kind(Alert, *apply_document(Applied(tuple(failed), Verdict.FAILED)).alerts)
     assert alert.where == ("europe/staging/a", "europe/staging/b")
 
 
@@ -94,8 +94,7 @@ def test_what_another_run_did_is_no_error() -> None:
     skipped = result(Done.SKIPPED, detail="already done by another run")
     document = apply_document(Applied((skipped,), Verdict.DONE, left=plan(unchanged=1)))
     assert (document.title, document.alerts) == ("Applied: 1 already done by another run.", ())
-    (table,) = document.body
-    assert isinstance(table, Table)
+    table = of_kind(Table, *document.body)
     assert ("already done by another run", (Tone.PLAIN,)) == (table.rows[0][2], table.tones)
     assert "reconciler plan" not in terminal.render(document)
 
@@ -119,11 +118,12 @@ def test_a_blocked_create_is_told_with_its_way_on() -> None:
     reason = Message("in-flight", "its call may be in flight", steps=(step("run", "reconciler", "state", "resolve"),))
     blocked = change(Action.BLOCKED, block=Block.IN_FLIGHT, reasons=(reason,))
     skipped = Result(blocked.address, Action.BLOCKED, Done.SKIPPED, detail=reason.what)
-    (alert,) = apply_document(Applied((skipped,), Verdict.FAILED, left=plan(blocked))).alerts
-    assert isinstance(alert, Alert)
+    alert = of_kind(Alert, *apply_document(Applied((skipped,), Verdict.FAILED, left=plan(blocked))).alerts)
     assert [todo.commands for todo in alert.todos] == [(("reconciler", "state", "resolve"),)]
-    (alert,) = apply_document(Applied((skipped,), Verdict.UNRESOLVED, unresolved=(UNKNOWN,), left=plan(blocked))).alerts
-    assert isinstance(alert, Alert)
+    alert = of_kind(
+        Alert,
+        *apply_document(Applied((skipped,), Verdict.UNRESOLVED, unresolved=(UNKNOWN,), left=plan(blocked))).alerts,
+    )
     assert alert.what.endswith("outcome unknown; do not create it by other means; check with the operator")
 
 
@@ -142,8 +142,7 @@ def test_each_blocked_create_is_told_with_its_own_way_on(is_first: bool) -> None
         Result(each.address, Action.BLOCKED, Done.SKIPPED, detail="its call may be in flight") for each in blocked
     ]
     for results in (skipped, skipped[:1], skipped[1:]):
-        (alert,) = apply_document(Applied(tuple(results), Verdict.FAILED, left=plan(*blocked))).alerts
-        assert isinstance(alert, Alert)
+        alert = of_kind(Alert, *apply_document(Applied(tuple(results), Verdict.FAILED, left=plan(*blocked))).alerts)
         told = [(command[3], command[-1]) for todo in alert.todos for command in todo.commands]
         assert [(address, ids[address]) for address in alert.where] == told
         assert alert.where == tuple(str(result.address) for result in results)

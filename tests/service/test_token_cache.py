@@ -5,8 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import shutil
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -208,20 +208,14 @@ def test_an_error_is_not_cached(directory: Path, provider: Provider) -> None:
 
 def test_threads_request_once(directory: Path) -> None:
     """Between them, also with a cache for each."""
-    provider, tokens = Provider(), []
+    provider = Provider()
 
     def slow() -> tuple[str, float]:
         time.sleep(0.05)
         return provider()
 
-    threads = [
-        threading.Thread(target=lambda: tokens.append(TokenCache(directory).get(PURPOSE, SECRET, slow)))
-        for _ in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as pool:
+        tokens = [*pool.map(lambda _: TokenCache(directory).get(PURPOSE, SECRET, slow), range(8))]
     assert (["token-number-1"] * 8, 1) == (tokens, provider.asked)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 import pytest
+from support.kinds import of_kind
 from support.raw_server import OK, RawServer, drip, read_request, reset, say, wait_for_hangup
 
 from reconciler.errors import SettingsError
@@ -83,8 +84,7 @@ class TestRequest:
         """The redirect is the reply, whatever it points to."""
         head = f"HTTP/1.1 {status} Moved\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n"
         server = serve(say(head.encode()))
-        reply = post(transport, server.url)
-        assert isinstance(reply, Reply)
+        reply = of_kind(Reply, post(transport, server.url))
         assert (reply.status, len(server.requests)) == (status, 1)
 
 
@@ -94,8 +94,7 @@ class TestReply:
     def test_has_the_head_as_received(self, serve: Serve, transport: Transport) -> None:
         """Names in their case, repeated headers apart; for looking up they are one list, in lower case."""
         head = b"HTTP/1.1 201 Made It\r\nX-Kind: a\r\nx-kind: b\r\nContent-Length: 2\r\n\r\n"
-        reply = post(transport, serve(say(b"HTTP/1.1 100 Continue\r\n\r\n" + head + b"ok")).url)
-        assert isinstance(reply, Reply)
+        reply = of_kind(Reply, post(transport, serve(say(b"HTTP/1.1 100 Continue\r\n\r\n" + head + b"ok")).url))
         assert (head, b"ok", "a, b", True) == (reply.head, reply.body, reply.headers["x-kind"], reply.whole)
 
     @pytest.mark.parametrize(
@@ -113,8 +112,7 @@ class TestReply:
 
     def test_leaves_a_compressed_body_as_it_is(self, serve: Serve, transport: Transport) -> None:
         """Nothing is inflated: a small response could fill the memory."""
-        reply = post(transport, serve(say(OK.replace(b"X-Kind: first", b"Content-Encoding: gzip"))).url)
-        assert isinstance(reply, Reply)
+        reply = of_kind(Reply, post(transport, serve(say(OK.replace(b"X-Kind: first", b"Content-Encoding: gzip"))).url))
         assert reply.body == b"ok"
 
     @pytest.mark.parametrize(
@@ -127,8 +125,7 @@ class TestReply:
     )
     def test_of_a_cut_off_body_is_a_reply(self, serve: Serve, transport: Transport, script: Script) -> None:
         """The status line had come: it counts."""
-        reply = post(transport, serve(script).url)
-        assert isinstance(reply, Reply)
+        reply = of_kind(Reply, post(transport, serve(script).url))
         assert (201, b"ha", False) == (reply.status, reply.body, reply.whole)
 
     @pytest.mark.parametrize("secured", [False, True], ids=["plain", "tls"])
@@ -138,8 +135,7 @@ class TestReply:
     ) -> None:
         """It is never said to be whole."""
         server = serve(drip(b"HTTP/1.1 201 Created\r\n" + length + b"\r\n"), tls if secured else None)
-        reply = post(transport, server.url, 0.5)
-        assert isinstance(reply, Reply)
+        reply = of_kind(Reply, post(transport, server.url, 0.5))
         assert (201, False, True) == (reply.status, reply.whole, len(reply.body) > 0)
         assert server.ended == 0
 
@@ -157,8 +153,7 @@ class TestNotSent:
     def test_no_connection(self, transport: Transport, url: str, words: str) -> None:
         """A refused port, a name that nobody has, and what is no URL."""
         asked = Asked()
-        failure = post(transport, url, may_send=asked)
-        assert isinstance(failure, Failure)
+        failure = of_kind(Failure, post(transport, url, may_send=asked))
         assert (False, 0, True) == (failure.sent, asked.times, failure.reason.startswith(words)), failure
 
     def test_withheld(self, serve: Serve, transport: Transport) -> None:
@@ -194,17 +189,12 @@ class TestNotSent:
 
             def trickle() -> None:
                 connection, _ = listener.accept()
-                with connection:
+                with connection, pytest.raises(OSError):  # noqa: PT011 - whichever
                     drip(b"\x16\x03\x03\x40\x00")(connection)
-
-            def run() -> None:
-                try:
-                    trickle()
-                except OSError:
-                    ended.set()
+                ended.set()
 
             ended = threading.Event()
-            threading.Thread(target=run, daemon=True).start()
+            threading.Thread(target=trickle, daemon=True).start()
             failure = post(transport, f"https://127.0.0.1:{listener.getsockname()[1]}", 0.2)
             assert Failure(False, "timed out after 0.2 s without a connection") == failure
             assert ended.wait(5)
@@ -246,8 +236,7 @@ class TestNotSent:
         """It sends nothing more."""
         transport, server = Transport(), serve(say(OK))
         transport.close()
-        failure = post(transport, server.url)
-        assert isinstance(failure, Failure)
+        failure = of_kind(Failure, post(transport, server.url))
         assert (False, []) == (failure.sent, server.requests)
 
     def test_no_thread_to_be_had(self, transport: Transport, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,8 +246,7 @@ class TestNotSent:
             raise RuntimeError("can't start new thread")
 
         monkeypatch.setattr(threading.Thread, "start", refuse)
-        failure = post(transport, "http://127.0.0.1:9")
-        assert isinstance(failure, Failure)
+        failure = of_kind(Failure, post(transport, "http://127.0.0.1:9"))
         assert not failure.sent
 
     def test_a_machine_that_slept_just_before_it_sent(
@@ -307,8 +295,7 @@ class TestUnknown:
     def test_no_status_line(self, serve: Serve, transport: Transport, script: Script) -> None:
         """The request was read, and no response came that can be understood."""
         server = serve(script)
-        failure = post(transport, server.url)
-        assert isinstance(failure, Failure), failure
+        failure = of_kind(Failure, post(transport, server.url))
         assert (failure.sent, len(server.requests)) == (True, 1)
 
     @pytest.mark.parametrize("secured", [False, True], ids=["plain", "tls"])
@@ -386,8 +373,9 @@ class TestProxy:
     def test_no_tunnel(self, serve: Serve, through: Callable[[str], Transport], script: Script) -> None:
         """Whatever goes wrong before the tunnel stands, nothing was sent and nobody was asked."""
         asked, proxy = Asked(), serve(script)
-        failure = post(through(proxy.url.replace("//", "//user:s3cret@")), "https://service.example", 5, asked)
-        assert isinstance(failure, Failure)
+        failure = of_kind(
+            Failure, post(through(proxy.url.replace("//", "//user:s3cret@")), "https://service.example", 5, asked)
+        )
         assert (False, 0, False) == (failure.sent, asked.times, "s3cret" in failure.reason)
         assert proxy.requests[0].startswith(b"CONNECT service.example:443 ")
         assert b"authorization: Bearer" not in proxy.requests[0]

@@ -238,22 +238,19 @@ def plain_world(git_world: GitWorld) -> GitWorld:
     return git_world
 
 
-def test_second_push_fails(plain_world: GitWorld) -> None:
+def test_second_push_fails(plain_world: GitWorld, store: Store) -> None:
     """If only the push of the head fails, the append fails, the record has the lines, and the head can follow."""
-    store = plain_world.open()
-    old = begin(store)
     plain_world.hook("update", f'[ "$1" != refs/heads/{HEAD} ]')
     assert refusal(StoreUnavailable, add, store, "x") == "git-push-failed"
-    assert (names_of(store)[2:], store.read().second) == (["x"], old)
+    assert (names_of(store)[2:], store.read().second) == (["x"], sample()[1][-1])
     (plain_world.origin / "hooks" / "update").unlink()
     head = add(store, "y")
     assert store.read().second == head
 
 
-def test_record_push_refused(plain_world: GitWorld) -> None:
+def test_record_push_refused(plain_world: GitWorld, store: Store) -> None:
     """The head is not pushed if the record was refused."""
-    store, late = plain_world.open(), plain_world.open(machine="b")
-    old = begin(store)
+    late, old = plain_world.open(machine="b"), sample()[1][-1]
     late.read()
     head = add(store, "x")
     lines, made = linked(old, 2, [begun("d" * 32)])
@@ -262,10 +259,9 @@ def test_record_push_refused(plain_world: GitWorld) -> None:
     assert store.read().second == head
 
 
-def test_another_run_went_on(plain_world: GitWorld) -> None:
+def test_another_run_went_on(plain_world: GitWorld, store: Store) -> None:
     """A head that another run has moved further meanwhile is left there."""
-    store, other = plain_world.open(), plain_world.open(machine="b")
-    begin(store)
+    other = plain_world.open(machine="b")
     push = store._cache.push  # type: ignore[attr-defined]
     pushed: list[str] = []
 
@@ -280,10 +276,9 @@ def test_another_run_went_on(plain_world: GitWorld) -> None:
     assert [store.read().second] == pushed
 
 
-def test_second_push_comes_too_late(plain_world: GitWorld) -> None:
+@pytest.mark.usefixtures("plain_world")
+def test_second_push_comes_too_late(store: Store) -> None:
     """A second branch that stayed behind, since another push moved it at that moment, is pushed again."""
-    store = plain_world.open()
-    begin(store)
     push = store._cache.push  # type: ignore[attr-defined]
     refused: list[str] = []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -13,7 +14,7 @@ from support.records import add, begin, linked, named, names_of, sample
 from support.refusals import raised
 from support.tcp_proxy import Proxy
 
-from reconciler.errors import HeadMoved, ReconcilerError, StoreUnavailable
+from reconciler.errors import HeadMoved, StoreUnavailable
 from reconciler.stores import postgres as module
 
 if TYPE_CHECKING:
@@ -233,20 +234,8 @@ def test_no_table(postgres: Site) -> None:
 
 def test_prepared_at_once(postgres: Site) -> None:
     """Runs that prepare the table at once do not disturb each other."""
-    problems: list[BaseException] = []
-
-    def prepare() -> None:
-        try:
-            postgres.open().prepare()
-        except ReconcilerError as problem:
-            problems.append(problem)
-
-    threads = [threading.Thread(target=prepare) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert problems == []
+    with ThreadPoolExecutor(6) as pool:
+        assert [None] * 6 == [*pool.map(lambda _: postgres.open().prepare(), range(6))]
 
 
 def test_wrong_password(postgres: Site, monkeypatch: pytest.MonkeyPatch) -> None:
