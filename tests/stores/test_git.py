@@ -481,7 +481,7 @@ def test_several_remotes(git_world: GitWorld) -> None:
     git_world.git("remote", "rename", "origin", "first")
     git_world.git("remote", "add", "second", "https://git.partner.example/a.git")
     message = raised(SettingsError, git_world.open)
-    assert (message.name, "first, second" in str(message)) == ("git-several-remotes", True)
+    assert (message.name, "first, second" in str(message), message.steps != ()) == ("git-several-remotes", True, True)
     for name in ("first", "second"):
         git_world.git("remote", "remove", name)
     assert refusal(SettingsError, git_world.open) == "git-no-remote"
