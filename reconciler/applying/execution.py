@@ -39,7 +39,7 @@ _PATIENCE_WITH_EARLIER = 5.0
 def carry_out(plan: Plan, reading: Reading, ports: Ports, limits: Limits) -> Applied:
     """Carry out an approved plan that was made from `reading`. Raises only exceptions that end the process.
 
-    The record is read again first, and only unchanged changes are carried out.
+    The record is read again first. Approved changes that a new plan no longer contains are skipped.
     """
     try:
         run = begin(plan, reading, ports, limits)

@@ -55,7 +55,7 @@ class Sections(Struct):
 
 
 def gather(roots: Iterable[Node], mistakes: Mistakes) -> Sections:
-    """Return the merged files. A duplicate key is reported at its second place, and its first value is used."""
+    """Return the merged files. A duplicate key is reported where it is repeated, and its first value is used."""
     sections = Sections()
     for root in roots:
         if isinstance(root, MapNode):

@@ -134,7 +134,7 @@ def _unexplained(found: Unexplained) -> Message:
 
 
 def _after_removal(found: Unexplained, last: str, attempt: Attempt, removed: str) -> Message:
-    """Return the message that a removed attempt sent notifications, with the steps to take if it still exists."""
+    """Return the message about notifications from a removed attempt, with the steps to take if it still exists."""
     what = f"{last}: matches attempt {attempt.id} of {attempt.address}, recorded as removed at {removed}"
     if found.last > repeated_until(removed):
         resolve = ("reconciler", "state", "resolve", attempt.address, "--created", "--attempt", attempt.id, "--force")

@@ -204,7 +204,7 @@ def _message(obstacle: Obstacle, record: Record, standing: Standing, expected: s
             what = f"the record continues at {record.closed_to}"
             steps = (
                 step(f"use that place: {use_place(record.closed_to, standing.named_by)}"),
-                step("if its copy was interrupted, run", *copy, standing.place, record.closed_to),
+                step("if the copy was interrupted, run", *copy, standing.place, record.closed_to),
                 step("if the record there is lost for good, run", "reconciler", "state", "accept-loss"),
             )
         case Obstacle.NOT_FROM_HERE:

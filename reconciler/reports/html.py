@@ -46,7 +46,7 @@ def _grouped(blocks: Iterable[Block]) -> list[tuple[bool, list[Block]]]:
 
 
 def _shown(value: object) -> object:
-    """Return a text with invisible characters escaped. Markup from the template is returned unchanged."""
+    """Return a string with its invisible characters escaped. Markup and other values are returned unchanged."""
     return visible(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
