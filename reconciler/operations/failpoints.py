@@ -62,7 +62,7 @@ class _Point(Struct, frozen=True):
 
 
 class Failpoints:
-    """The fail points of a run, parsed from a text that may be empty. Raises SettingsError for an invalid text."""
+    """The fail points of a run, parsed from a string that may be empty. Raises SettingsError for an invalid string."""
 
     def __init__(self, text: str) -> None:
         self._points: list[_Point] = []

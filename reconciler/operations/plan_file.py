@@ -98,7 +98,7 @@ def _differences(plan: Plan, saved: SavedPlan) -> tuple[Step, ...]:
 
 
 def _field_changes(then: SavedChange, now: Change) -> str:
-    """Return a text that names the fields in which a change differs from the saved change."""
+    """Return a phrase that names the fields in which a change differs from the saved change."""
     was, wanted = then.after or then.request, now.after or now.request
     old = was if isinstance(was, dict) else {}
     new = {"eventCodes": list(wanted.codes), "webhookUrl": wanted.template} if wanted else {}

@@ -289,7 +289,7 @@ def _refuse_other_service(statement: Move, attempts: list[Attempt], context: Sta
     declared = [] if bound and to not in desired.targets else [desired.target(to, statement.to).base_url]
     services = {record.service_of(url) for url in (*declared, *bound)}
     if services != {record.service_of(attempt.base_url) for attempt in attempts}:
-        what = f"this subscription exists at another service than that of {to}"
+        what = f"this subscription exists at a different service from that of {to}"
         words = ("reconciler", "removal", "request", statement.source)
         way = step("create it there, then request its removal here", *words)
         raise Refused(Message("other-service", what, statement.source, (way,)))

@@ -73,7 +73,7 @@ def _unresolved(plan: Plan) -> list[str]:
 
 
 def describe_differences(plan: Plan) -> list[str]:
-    """Return a text with a count for each kind of difference from `config/` that an apply cannot remove."""
+    """Return a phrase with a count for each kind of difference from `config/` that an apply cannot remove."""
     surplus = across_targets(plan, lambda target: target.surplus)
     duplicates = across_targets(plan, lambda target: target.duplicates)
     awaiting = across_targets(plan, lambda target: target.awaiting_removal)

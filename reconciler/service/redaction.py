@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 REDACTED = "[redacted]"
 
 _LIMIT = 200  # characters of an excerpt
-_CONSIDERED = 4096  # characters of a text that are examined; the rest is never shown
+_CONSIDERED = 4096  # characters of text that are examined; the rest is never shown
 _GRAM = 8
 _LONGEST_SECRET = 1 << 14  # bytes of a secret that are examined
 _LONG_WORD = 16
@@ -215,7 +215,7 @@ def _encoded(text: str) -> _Encoded:
 
 
 def _unescaped(encoded: _Encoded) -> _Encoded:
-    """Return a text with one level of escapes decoded."""
+    """Return text with one level of escapes decoded."""
     data, starts, ends, at = bytearray(), list[int](), list[int](), 0
     for escape in _ESCAPE.finditer(encoded.data):
         start, end = escape.span()
