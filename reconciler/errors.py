@@ -9,7 +9,7 @@
     ├── Refused                 1   a gate or a guard stopped the run before anything was changed
     ├── RecordError             1   the record
     │   ├── RecordMissing       1   no record at the place: never treated as an empty record
-    │   ├── RecordDamaged       1   a line breaks the chain, or the data is no record
+    │   ├── RecordDamaged       1   a line breaks the chain, or the data is not a record
     │   ├── RecordClosed        1   the record continues at another place
     │   ├── HeadMoved           1   another run appended first
     │   └── StoreUnavailable    1   the store could not be read or written

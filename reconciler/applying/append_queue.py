@@ -73,7 +73,7 @@ class AppendQueue:
     - `reading` is the record as last read, without the facts appended since.
     - `problem` is the reason why the last append failed, and `conflicts` counts consecutive conflicts.
     - `give_up_at` (steady seconds) is the time at which to stop waiting for the store.
-    - `abandoned` is true if nothing more is appended: the store did not answer in time, or the record is closed.
+    - `abandoned` is true if nothing more will be appended: the store did not answer in time, or the record is closed.
     - `tried_at` is the earliest time at which the last batch may have reached the record.
     - `took` is the duration of the last append in seconds.
     """

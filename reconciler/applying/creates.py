@@ -113,7 +113,7 @@ class Creates:
     ) -> list[Effect]:
         """Send the calls whose intents have been durable since `read_at`.
 
-        `reading` contains the intents. It is None if their append certainly succeeded.
+        `reading` is a reading that contains the intents, or None if appending them is known to have succeeded.
         """
         return [effect for attempt in attempts for effect in self._send(self._calls[attempt], now, read_at, reading)]
 

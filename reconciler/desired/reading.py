@@ -1,4 +1,7 @@
-"""Reads nodes according to the table of fields. A function returns the value, or reports a mistake and returns None."""
+"""Reads nodes according to the table of fields.
+
+A function that reads a value returns it, or reports a mistake and returns None.
+"""
 
 from __future__ import annotations
 

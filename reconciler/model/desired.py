@@ -34,7 +34,7 @@ KEY_ENCODINGS = ("utf8", *ENCODINGS)
 
 
 class Overlap(StrEnum):
-    """The rule for an event code that two subscriptions of one service have: report an error, or allow it."""
+    """The rule for an event code shared by two subscriptions of one service: report an error, or allow it."""
 
     REFUSE = "refuse"
     ALLOW = "allow"

@@ -65,7 +65,7 @@ class Request(Struct, frozen=True, gc=False):
 
 
 class Change(Struct, frozen=True):
-    """A change of one address.
+    """A planned change to one address.
 
     - `before` are the attempts in force, sorted by id; `after` is the desired state, or None if nothing is desired.
     - `request` is what a create call sends, or None if there is no call.

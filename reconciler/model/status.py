@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Proof(StrEnum):
-    """The evidence from notifications that a route delivers: received recently, earlier, or never since its create."""
+    """The evidence that a route delivers: notifications arrived recently, only earlier, or never since it was created."""
 
     PROVEN = "proven"
     SILENT = "silent"

@@ -132,7 +132,7 @@ class Project:
     """Returns the current time, in seconds since the epoch."""
 
     def at(self) -> str:
-        """Return the current time in the format of facts."""
+        """Return the current time as a timestamp, in the format that facts use."""
         return stamp(self.now())
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Verifies requests in the code of an endpoint, and returns the notification and its attempt."""
+"""For a partner's own endpoint: verifies requests, parses notifications, and finds the attempt id in a URL."""
 
 from __future__ import annotations
 

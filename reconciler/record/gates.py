@@ -263,7 +263,7 @@ def removal_command(verb: str, attempt: Attempt, codes: Collection[str]) -> tupl
 def codes_to_name(attempt: Attempt, codes: Collection[str]) -> tuple[str, ...]:
     """Return the codes that a command must name: none if `codes` has all codes that the attempt ever had.
 
-    A command for only a part of an attempt names its codes, so that it cannot end the rest if it is pasted again later.
+    A command for only some codes of an attempt names them, so that pasting it again later cannot affect the others.
     """
     return () if set(codes) >= {*attempt.codes, *attempt.removed_codes} else tuple(codes)
 

@@ -161,7 +161,7 @@ class StatementContext(Struct, frozen=True):
 
     @property
     def at(self) -> str:
-        """Return the current time in the format of facts."""
+        """Return the current time as a timestamp, in the format that facts use."""
         return stamp(self.now)
 
 

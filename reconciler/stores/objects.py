@@ -56,7 +56,7 @@ def open_objects(place: str) -> ObjectStore:
 
 
 class ObjectStore:
-    """Stores the record below a prefix of a bucket. Threads may share a store."""
+    """Stores the record under a prefix in a bucket. Threads may share a store."""
 
     path: Path | None = None
 
@@ -223,7 +223,7 @@ class Conflict(Exception):
 
 
 class Bucket:
-    """Reads and writes the objects directly below a prefix of a bucket. Threads may share a `Bucket`.
+    """Reads and writes the objects directly under a prefix in a bucket. Threads may share a `Bucket`.
 
     Each operation raises StoreUnavailable if it fails or times out.
     """
