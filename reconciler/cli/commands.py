@@ -42,7 +42,7 @@ class Group(click.Group):
         self.entries = {command: entry for section in sections.values() for command, entry in section.items()}
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Show the help as an error if there is no command. Refuse empty values, often caused by unset variables."""
+        """Refuse empty words, which unset variables often cause. If there is no command, show the help as an error."""
         if any(not word or _EMPTY_OPTION.fullmatch(word) for word in args):
             raise click.UsageError("an option or argument is empty", ctx)
         if not args and not ctx.resilient_parsing:

@@ -20,7 +20,7 @@ _MOST_CREATES = 64
 class Invocation:
     """One run of the command line. `flags` holds the given global flags by parameter name.
 
-    It outlives click's context, so that errors can use the flags.
+    An invocation outlives click's context, so the flags are still available when an error is reported.
     `serves` becomes true when a command starts to serve; it then runs until it is interrupted.
     """
 

@@ -80,7 +80,7 @@ def listen(
 def _with_signature_check(
     invocation: Invocation, behaviour: Behaviour, identity: Path | None
 ) -> tuple[Behaviour, SignatureCheck]:
-    """Return the behaviour and the signature check that `verification:` in `config/` requires."""
+    """Return the behaviour, with `enforce` as set in `config/`, and the check of signatures."""
     project = invocation.project
     verification = project.desired.verification
     if verification is None:

@@ -86,7 +86,7 @@ def parity(invocation: Invocation, a: str, b: str, gate: bool, proven: bool, soa
 
 
 def _seconds(text: str) -> float:
-    """Return a duration such as 36h in seconds. Raises UsageError."""
+    """Return the number of seconds in a duration such as `36h`. Raises UsageError."""
     number, unit = text[:-1], _UNITS.get(text[-1:])
     if unit is None or not (number.isascii() and number.isdigit()):
         raise click.UsageError(f"--soak {text}: expected a number and one of {', '.join(_UNITS)}, such as 36h")

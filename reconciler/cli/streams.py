@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def open_streams() -> None:
-    """Open every standard stream that is closed. Otherwise a file opened later, perhaps a record, could replace it."""
+    """Open every closed standard stream, so that no file opened later, such as a record, takes its place."""
     sys.stdin = sys.stdin or os.fdopen(os.open(os.devnull, os.O_RDONLY), "r")
     sys.stdout = sys.stdout or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     sys.stderr = sys.stderr or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")

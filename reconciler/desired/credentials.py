@@ -58,7 +58,7 @@ _LONG_WORD = 16
 
 
 def secrets(targets: Iterable[str], lookup: Callable[[str], str | None]) -> dict[str, str]:
-    """Return every form that a secret can have in YAML or in a URL, longest first, and the secret's variable.
+    """Return each form that a secret can have in YAML or in a URL, longest first, with the variable that holds it.
 
     Short secrets and plain words are left out, because they may occur in any text.
     """
@@ -101,7 +101,7 @@ def cover(file: File, known: Mapping[str, str], mistakes: Mistakes) -> File:
 
 
 def remove(node: Node, mistakes: Mistakes, prefix: str = _ANY_TARGET) -> None:
-    """Report and remove every credential under `node`, so that nothing else is reported about it.
+    """Report every credential under `node`, and remove it so that no other mistake is reported about it.
 
     A credential is a value whose key names a secret, in any spelling. A URL with user info is reported, but not
     removed. The names of the variables to use instead begin with `prefix`.

@@ -110,9 +110,9 @@ def _refuse_retry(target: TargetName, node: Node, subscriptions: Iterable[Subscr
 class _Merger(Struct):
     """Merges the subscriptions of one target.
 
-    `unusable` are variables with a mistake, or None if any variable may have one. `lost` are the names of subscriptions
-    under patterns that match no target, because they may be meant for this target. `hosts` are the placeholder hosts
-    that already have a warning.
+    `unusable` are the variables that have a mistake, or None if any variable may have one. `lost` are the names of
+    subscriptions under patterns that match no target; they may be meant for this target. `hosts` are the placeholder
+    hosts that have already caused a warning.
     """
 
     target: TargetName
@@ -248,7 +248,7 @@ def refuse_overlaps(
 def _conflicting(
     holders: list[Subscription], targets: Mapping[TargetName, Target]
 ) -> Iterator[tuple[Subscription, Subscription]]:
-    """Yield the conflicts between the holders of one code, each as an earlier holder and a later one.
+    """Yield each pair of conflicting subscriptions among the holders of one code, the earlier holder first.
 
     Two holders conflict if the target of either refuses overlaps, or if they have the same URL.
     """
@@ -266,7 +266,7 @@ def _conflicting(
 
 
 def _report(pairs: list[_Conflict], targets: Mapping[TargetName, Target], mistakes: Mistakes) -> None:
-    """Report pairs at the same places as one mistake, even if they concern several targets."""
+    """Report conflicting pairs that have the same two places as one mistake, even if they concern several targets."""
     first, later, codes = pairs[0]
     concerned = {subscription.address.target for pair in pairs for subscription in pair[:2]}
     others = concerned - {first.address.target, later.address.target}

@@ -47,7 +47,7 @@ def position(message: Message) -> tuple[Place, str]:
 
 
 class Mistakes(Struct):
-    """The mistakes found.
+    """The mistakes found in the configuration.
 
     If a file has very many mistakes, `found` has only some of them, but `count` includes all. `unread` are warnings
     about files that are not read. `hidden` is true if a file or a section could not be read. Missing declarations are
@@ -80,7 +80,7 @@ class Mistakes(Struct):
             self.found.add(_message(name, at, what, remedy))
 
     def add_first(self, name: str, at: Place | Positioned, what: str, *remedy: str | Step) -> None:
-        """Add a mistake unless its place already has one: each target that inherits a value checks the value."""
+        """Add a mistake unless its place already has one. A value is checked once for each target that inherits it."""
         at = at if isinstance(at, Place) else place(at)
         if at not in self._places:
             self.add(name, at, what, *remedy)

@@ -33,7 +33,7 @@ class _Valued(Protocol[_Value]):
 
 
 def content(node: Node, kind: type[_Valued[_Value]], name: str, mistakes: Mistakes) -> _Value | None:
-    """Return the content of a node of this kind. The content of a scalar is its text, even for `no` and `0123`."""
+    """Return the content of a node of type `kind`. The content of a scalar is its text, even for `no` and `0123`."""
     if isinstance(node, kind) and not is_empty(node):
         return node.value
     expected, remedy = _KINDS[kind]

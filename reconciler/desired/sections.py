@@ -110,8 +110,7 @@ def read_recipients(node: Node | None, lookup: Lookup, mistakes: Mistakes) -> tu
     """Return the recipients in the order given.
 
     Error messages never quote a recipient, because the user may have entered a private key by mistake. If the section
-    is missing, the recipients come from
-    RECONCILER_RECIPIENTS. If both are set, they must name the same recipients.
+    is missing, the recipients come from RECONCILER_RECIPIENTS. If both are set, they must name the same recipients.
     """
     given = (lookup(RECIPIENTS_VARIABLE) or "").replace(",", " ").split()
     usable = {recipient for recipient in given if _check(recipient, Place(RECIPIENTS_VARIABLE, 0, 0), mistakes)}

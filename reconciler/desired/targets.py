@@ -1,4 +1,4 @@
-"""Reads declared targets: their URLs, which environment variables may override, and their variables."""
+"""Reads declared targets: their variables, and their URLs, which environment variables may override."""
 
 from __future__ import annotations
 

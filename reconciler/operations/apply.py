@@ -170,7 +170,7 @@ def _callers(project: Project, planned: Planned) -> tuple[Responses | None, Mapp
 
 @contextmanager
 def interrupts(ask: Callable[[], None]) -> Iterator[list[int]]:
-    """Call `ask` for each interrupting signal inside the block; yield the list of signal numbers received.
+    """Call `ask` for each interrupting signal that arrives inside the block; yield the list of signal numbers received.
 
     `ask` may run between any two steps of the main thread, so it may only set a flag or put an item into a SimpleQueue.
     """

@@ -43,7 +43,7 @@ _CUT_SHORT = {Obstacle.NOT_FROM_HERE, Obstacle.SECOND_MISSING}
 
 
 class CopyStep(Struct, frozen=True):
-    """A durable step: the facts to append at TO or, if `at_to` is false, at FROM."""
+    """A durable step of a copy: the facts to append to TO or, if `at_to` is false, to FROM."""
 
     at_to: bool
     facts: tuple[AnyFact, ...]
@@ -140,7 +140,7 @@ class Copy:
         raise Refused(too_many_conflicts(self._to.place))
 
     def _take(self, taken: CopyStep, source: Reading, there: Reading | None) -> None:
-        """Append the facts of a step, and update the second head of their place.
+        """Append the facts of a step to their place, and update the second head of that place.
 
         The two places are checked together, so the head that this machine remembers is updated only for TO.
         """
@@ -165,7 +165,7 @@ class Copy:
 
     @contextmanager
     def _about(self, journal: Journal) -> Iterator[None]:
-        """If the place is not the project's own, add `--state` to the commands that errors suggest."""
+        """Inside the block, errors suggest commands with `--state` if the journal's place is not the project's own."""
         try:
             yield
         except (RecordError, Refused) as problem:

@@ -157,7 +157,7 @@ def _check_record(project: Project, targets: Iterable[Target]) -> Iterator[Findi
 
 
 def _check_write(project: Project) -> list[Finding]:
-    """Return the finding that the record can be written. Raises RecordError otherwise."""
+    """Return a finding that the record can be written. Raises RecordError if it cannot be written."""
     project.journal.store.check_writable()
     return [_finding(Health.OK, "write", "writable", project.journal.place)]
 
@@ -175,7 +175,7 @@ def _check_responses(project: Project) -> Iterator[Finding]:
 
 
 def _attempt(check: str, where: str, find: Callable[[], Iterable[Finding]]) -> list[Finding]:
-    """Return the findings of `find`. An error is returned as a finding."""
+    """Return the findings of `find`, or its error as a finding."""
     findings: list[Finding] = []
     try:
         findings.extend(find())

@@ -3,7 +3,8 @@
 `RECONCILER_TEST_FAILPOINT` is a comma-separated list of items:
 
 - `STEP:N:ACTION` runs ACTION when STEP is reached for the N-th time. STEP is before-append, after-append, before-send,
-  after-send, or `any`, which counts every step. ACTION is kill, stop (SIGSTOP), int, term, hup, or seconds to sleep.
+  after-send, or `any`, which counts every step. ACTION is kill, stop (SIGSTOP), int, term, hup, or a number of
+  seconds to sleep.
 - `LIMIT=SECONDS` lowers a limit of the run: send_window, freshness, margin, call_grace or store_grace.
 
 Fail points are for tests only: they are refused unless every service is on loopback.

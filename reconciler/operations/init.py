@@ -67,7 +67,7 @@ class Written(Struct, frozen=True):
 
 
 def proposed_state(directory: Path, *, github: bool = False) -> str:
-    """Return the proposed place of the record: a branch if `github` is true or git has a remote, otherwise a file."""
+    """Return the proposed place of the record: a branch if `github` is true or there is a git remote, else a file."""
     return BRANCH if github or _git(directory, "remote") else FILE
 
 
@@ -154,7 +154,7 @@ def _check(choices: Choices, state: str) -> None:
 
 
 def _config(choices: Choices, state: str, recipient: str) -> dict[str, str]:
-    """Return the texts of the files in a new `config/`, by path. Every region has every environment."""
+    """Return the text of each file in a new `config/`, by path. Every region has every environment."""
     regions, environments = (tuple(dict.fromkeys(names)) for names in (choices.regions, choices.environments))
     values = {
         "regions": regions,
@@ -170,7 +170,10 @@ def _config(choices: Choices, state: str, recipient: str) -> dict[str, str]:
 
 
 def _workflow(directory: Path, environments: Sequence[str], state: str) -> dict[str, str]:
-    """Return the workflow for the repository's default branch, by path. Raises SettingsError if it could not work."""
+    """Return the text of the workflow for the default branch, by path.
+
+    Raises SettingsError if the workflow would not work in this repository or with this place of the record.
+    """
     top = _git(directory, "rev-parse", "--show-toplevel")
     if top and Path(top).resolve() != directory.resolve():
         what = f"GitHub reads workflows only at the top of the repository, {top}"

@@ -35,9 +35,9 @@ _PATIENCE = 5.0  # seconds to wait until the reader of deliveries makes room
 class SignatureCheck:
     """Checks that the path of a request belongs to a subscription, and that a secret of the subscription signed it.
 
-    `known` returns the recorded secrets by URL template; a set is empty if no secret is recorded. After a refusal, it
-    is called again, but at most every two seconds, because a subscription may have been created in the meantime. If
-    this call fails, `warn` gets the error.
+    `known` returns the recorded secrets by URL template; a set is empty if no secret is recorded. After a refusal,
+    `known` is called again, but at most every two seconds, because a subscription may have been created in the
+    meantime. If this call fails, `warn` is called with the error.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Listening:
                 yield self._queue.get(timeout=0.2)
 
     def rest(self) -> list[Delivery]:
-        """Return the deliveries that have arrived, but that `deliveries` has not yielded."""
+        """Return the deliveries that have arrived but that `deliveries` has not yet yielded."""
         return [self._queue.get_nowait() for _ in range(self._queue.qsize())]
 
     def __enter__(self) -> Self:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Planned(Struct, frozen=True):
-    """A plan and the reading it was made from. `selection` and `allow_empty` are kept to make the plan again."""
+    """A plan and the reading that it was made from, with the arguments that are needed to make the plan again."""
 
     plan: Plan
     reading: Reading

@@ -130,9 +130,9 @@ def unreviewed_changes(
 def _why_unreviewed(
     change: SavedChange, plans: Sequence[SavedPlan], contains: Callable[[str], bool], before: str
 ) -> str:
-    """Return the reason why a review has not shown a change, or "" if it has shown it.
+    """Return the reason why a review has not shown a change, or "" if the review has shown it.
 
-    `plans` are the plans of the review. The reason `before` is returned if none of them has a change for the address.
+    `plans` are the plans of the review. If none of them has a change for the address, the reason `before` is returned.
     """
     rows = [(plan.record.head, [row for row in plan.changes if row.address == change.address]) for plan in plans]
     about = [(head, shown) for head, shown in rows if shown]

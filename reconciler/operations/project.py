@@ -37,8 +37,8 @@ _ACTIONS = {"actor": "GITHUB_ACTOR", "rerun_by": "GITHUB_TRIGGERING_ACTOR", "com
 class Flags(Struct, frozen=True):
     """The values of the global flags. A flag that is not given has the value of its variable.
 
-    A path or place is None if neither is set. If `state` is set, `record:` in `config/` is ignored. `timeout` is in
-    seconds.
+    A path or place is None if neither the flag nor the variable is set. If `state` is set, `record:` in `config/` is
+    ignored. `timeout` is in seconds.
     """
 
     config: str | None = None

@@ -49,7 +49,7 @@ class Shown(Struct, frozen=True):
 class Verified(Struct, frozen=True):
     """A record whose chain is intact.
 
-    `torn` is the number of bytes of an interrupted write. `messages` say why a gate is closed.
+    `torn` is the number of bytes that an interrupted write left. `messages` say why a gate is closed.
     """
 
     place: str
@@ -79,7 +79,7 @@ def find_attempts(project: Project, where: str = "") -> Shown:
 
 
 def attempts_json(attempts: Iterable[Attempt]) -> list[dict[str, Any]]:
-    """Return the document of `state show --format json`."""
+    """Return the list that `state show --format json` prints."""
     return [
         {
             "address": attempt.address,
@@ -127,7 +127,7 @@ def verify_record(project: Project) -> Verified:
 
 
 def _refuse_unmatched(where: str, known: Iterable[str]) -> None:
-    """Raise SelectionError if a text is neither an address nor a pattern, or matches nothing."""
+    """Raise SelectionError if `where` is neither an address nor a pattern, or if it matches nothing."""
     if not is_pattern(where):
         raise SelectionError(Message("bad-address", "expected region/environment/name, or a pattern", where))
     names = list(known)

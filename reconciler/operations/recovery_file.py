@@ -36,7 +36,7 @@ class _Saved(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def save_facts(directory: Path, record: str, place: str, facts: Sequence[AnyFact], reason: str) -> Message:
-    """Save the facts durably in a recovery file below `directory`, and return a message that names the file.
+    """Save the facts durably in a recovery file under `directory`, and return a message that names the file.
 
     Raises nothing: if the file cannot be written, the message contains its lines, which hold no secrets.
     """
@@ -124,7 +124,10 @@ def _recovery_lines(data: bytes, where: str, known: Mapping[bytes, str]) -> tupl
 
 
 def _ids(lines: Iterable[Line]) -> Mapping[bytes, str]:
-    """Return the ids of recorded facts by content. An append that failed may still have reached the record."""
+    """Return the ids of recorded facts by content.
+
+    A saved fact may already be recorded, because an append that seemed to fail may have reached the record.
+    """
     return {encode(replace(line.fact, origin="")): line.id for line in lines}
 
 

@@ -102,7 +102,7 @@ class Responses:
                 path.unlink(missing_ok=True)
 
     def open(self, text: str, identity: Path | None) -> Response:
-        """Return the response that a text of the record contains or names.
+        """Return the response that `text`, which comes from the record, contains or names.
 
         `identity` is the age key file for decryption. Raises RecordError and SettingsError, whose messages show neither
         the data nor the identity.

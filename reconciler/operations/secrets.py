@@ -22,7 +22,7 @@ def response_of(project: Project, address: str, attempts: Sequence[str], identit
     """Return the last response that is recorded for an address. A secret that was set by hand counts as a response.
 
     Only attempts in force are considered, unless none is in force. Raises Refused if several attempts have a response,
-    and RecordError if no attempt has one or it cannot be read.
+    and RecordError if no response is recorded or it cannot be read.
     """
     responses = _responses(project)
     record = project.journal.read().record
@@ -99,7 +99,7 @@ def _texts(responses: Responses, attempt: Attempt) -> list[str]:
 
 
 def _secrets(responses: Responses, attempt: Attempt, identity: Path | None) -> Iterator[bytes]:
-    """Yield the possible secrets of an attempt: secrets set by hand, and texts that occur only in its responses."""
+    """Yield the possible secrets of an attempt: secrets set by hand, and strings that occur only in its responses."""
     clear = {"", attempt.url, *attempt.codes, *map(str, attempt.fields.values())}
     problem: ReconcilerError | None = None
     found = False
@@ -119,7 +119,7 @@ def _secrets(responses: Responses, attempt: Attempt, identity: Path | None) -> I
 
 
 def texts_in(body: bytes) -> list[str]:
-    """Return every text in a JSON document, or an empty list if the data is not JSON."""
+    """Return every string value in a JSON document, or an empty list if the data is not JSON."""
     try:
         waiting: list[Any] = [json.loads(body)]
     except (ValueError, RecursionError):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from reconciler.record.statements import Statement
 
 CONFLICTS = 10
-"""How often an append of a statement is tried if other runs keep appending first."""
+"""The maximum number of tries to append a statement while other runs keep appending first."""
 
 
 class AppendResult(Struct, frozen=True):
@@ -93,7 +93,7 @@ def append(project: Project, statement: Statement, proposal: Proposal) -> Append
 
 
 def too_many_conflicts(place: str) -> Message:
-    """Return the message for a command that met too many conflicts with other runs."""
+    """Return the message for a command that could not append because other runs kept appending first."""
     return Message("too-many-conflicts", "other runs keep appending to the record", place, (step("try again later"),))
 
 
