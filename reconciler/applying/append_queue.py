@@ -33,10 +33,10 @@ _OUTCOME_CONFLICTS = 3  # times `Limits.conflicts`, which ends the run: its outc
 
 
 class AppendEnd(Enum):
-    """The result of an append. DURABLE: its lines are in the record.
+    """The result of an append.
 
-    MOVED: another run appended first. REPLACED: the record lacks entries that this run has read. RETRY: the same lines
-    are appended again. FAILED: the append failed for good.
+    DURABLE: the appended lines are in the record. MOVED: another run appended first. REPLACED: the record lacks entries
+    that this run has read. RETRY: the same lines will be appended again. FAILED: the append failed for good.
     """
 
     DURABLE = "durable"
@@ -47,7 +47,10 @@ class AppendEnd(Enum):
 
 
 class ChangeDraft(Struct, frozen=True):
-    """The facts that carry out a change if the head has not moved. `attempt` is the id in an intent, or ""."""
+    """The facts that carry out a change if the head has not moved.
+
+    `attempt` is the id of the attempt that the facts intend, or "" if they contain no intent.
+    """
 
     change: Change
     facts: tuple[ApplyFact, ...]
@@ -55,7 +58,7 @@ class ChangeDraft(Struct, frozen=True):
 
 
 class Batch(Struct, frozen=True):
-    """An append of the first `pending` pending facts and some drafts. After it, the record has `number` lines."""
+    """An append of the first `pending` pending facts and some drafts. The record then has `number` lines."""
 
     effect: Append
     pending: int
@@ -109,9 +112,9 @@ class AppendQueue:
 
     @property
     def unrecorded(self) -> list[ApplyFact]:
-        """Return the pending facts, preceded by their intents from this run, which the record may have lost.
+        """Return the pending facts, preceded by the intents of this run whose outcomes are among them.
 
-        Once the run has finished, these are the facts that could not be appended.
+        The record may have lost those intents. Once the run has finished, the result is what could not be appended.
         """
         attempts = dict.fromkeys(fact.attempt for fact in self._pending if isinstance(fact, Answered))
         return [*(self._intents[attempt] for attempt in attempts if attempt in self._intents), *self._pending]
@@ -260,7 +263,7 @@ class AppendQueue:
     def _retry_or_fail(self, batch: Batch, now: Instant) -> AppendEnd:
         """Return RETRY or, after several failures, FAILED.
 
-        A retry appends the same lines, so that a first try that arrives late is the same append.
+        A retry appends the same lines, so that a first try that arrives late does no harm.
         """
         backoff = self._context.limits.backoff
         self._failures += 1

@@ -115,8 +115,8 @@ def retry_delay(tries: int, answer: Answer, backoff: Sequence[float]) -> float |
 class Breaker(Struct, frozen=True):
     """Limits the calls to a target during an outage.
 
-    `unknowns` counts consecutive unknown outcomes, and `busy` consecutive refusals by a busy service. If `alone` is
-    true, only one call may be in flight at a time.
+    `unknowns` counts consecutive unknown outcomes, and `busy` counts consecutive refusals by a busy service. If `alone`
+    is true, only one call may be in flight at a time.
     """
 
     unknowns: int = 0
@@ -145,7 +145,7 @@ ApplyFact = Intended | Answered | RemovalRequested | RemovalCancelled
 
 
 def intended(change: Change, context: Context, now: Instant) -> Intended:
-    """Return the intent of a change, with a new attempt. The intent must be durable before the call is sent."""
+    """Return the intent of a change, with a new attempt id. The intent must be durable before the call is sent."""
     request, target, limits = change.request, change.address.target, context.limits
     assert request is not None  # noqa: S101 - every change in SENDS has one
     attempt = context.new_id()

@@ -74,7 +74,7 @@ class Creates:
 
     @property
     def in_flight(self) -> dict[str, Address]:
-        """Return the attempts whose calls have not ended, with their addresses."""
+        """Return the addresses of the attempts whose calls are in flight, by attempt id."""
         return {call.attempt: call.change.address for call in self._calls.values() if call.phase is Phase.IN_FLIGHT}
 
     @property
@@ -86,7 +86,10 @@ class Creates:
     # Before a call is sent
 
     def drafts(self, now: Instant) -> list[ChangeDraft]:
-        """Return drafts of the next intents, within the limit of calls in flight. Targets with an outage get none."""
+        """Return drafts of the next intents, as many as the limit of calls in flight allows.
+
+        Targets with an outage get none.
+        """
         limits, work, drafts = self._context.limits, self._work, []
         for target in [*work.sends]:
             breaker = self._breakers.get(target, Breaker())
@@ -124,7 +127,7 @@ class Creates:
                 call.phase = Phase.STALE
 
     def reread(self) -> list[Effect]:
-        """Return the effect that reads the record again, if calls wait for it. One reading serves all these calls."""
+        """Return the effect that reads the record again for all waiting calls, or no effect if no call waits."""
         waiting = [call for call in self._calls.values() if call.phase is Phase.STALE]
         if self._reread_in_flight or not waiting:
             return []
@@ -190,7 +193,7 @@ class Creates:
                 self._withdraw(call, _INTERRUPTED, now)
 
     def salvage(self, answers: Iterable[CallEnded], failure: str, now: Instant) -> None:
-        """Settle every call after an unexpected error, with its answer if `answers` contains one."""
+        """After an unexpected error, settle every call, with its answer from `answers` if there is one."""
         ended = {event.attempt: event for event in answers}
         for call in [*self._given_up.values(), *self._calls.values()]:
             if event := ended.get(call.attempt):
@@ -235,7 +238,10 @@ class Creates:
         return []
 
     def _withdraw(self, call: Call, detail: str, now: Instant) -> None:
-        """Settle a call that is not sent again. Its outcome is that of the last answer, if there was one."""
+        """Settle a call that will not be sent again.
+
+        Its outcome is the outcome of its last answer, or NOT_SENT if it has no answer.
+        """
         if call.last is None:
             answer = Answer(Outcome.NOT_SENT, detail=detail)
         else:

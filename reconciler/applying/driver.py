@@ -298,7 +298,7 @@ class Ports(Struct, frozen=True):
 
     - `read`, `extend` and `catch_up` are methods of `Journal`.
     - `replan` makes a plan for the approved selection from a reading; it does no I/O and raises ReconcilerError.
-    - `callers` make the calls of each target with creates.
+    - `callers` maps each target with creates to the caller that makes its calls.
     - `save` writes facts that could not be appended, and the reason, to a recovery file, and returns a message that
       names the file; it raises nothing.
     - `clock` returns the current time, `new_id` 32 random hexadecimal digits, and `jitter` a number from 0 to 1.

@@ -38,10 +38,10 @@ class Appended(Struct, frozen=True):
 
 
 class NotAppended(Discreet, frozen=True):
-    """The append in flight met a different head, failed, or lost its answer.
+    """The append in flight met a different head or failed, or its answer was lost.
 
-    `reading` is the record as read after the append, or None if this read failed. If it shows that the append arrived,
-    the second place is updated. `at` is the time just before the read began.
+    `reading` is the record as read after the append, or None if it could not be read. If `reading` shows that the
+    append arrived, the second place is updated. `at` is the time just before the reading began.
     """
 
     unprinted = ("reading",)
@@ -52,7 +52,7 @@ class NotAppended(Discreet, frozen=True):
 
 
 class RereadDone(Discreet, frozen=True):
-    """The record was read again. `at` is the time just before the read began."""
+    """The record was read again. `at` is the time just before the reading began."""
 
     unprinted = ("reading",)
 
@@ -100,8 +100,8 @@ class Authorise(Struct, frozen=True):
 class Append(Discreet, frozen=True):
     """Append lines, given as bytes and as values, if the head is still `head`. The result is Appended or NotAppended.
 
-    `seq` is the number of the first line. `reading` is the record as last read. `summary` is for stores that
-    keep a history.
+    `seq` is the number of the first line. `reading` is the record as last read. `summary` describes the append in
+    stores that keep a history.
     """
 
     unprinted = ("reading", "new")
@@ -123,7 +123,7 @@ class Reread(Struct, frozen=True):
 
 
 class Send(Struct, frozen=True):
-    """Send a create call, unless it `is_late`. The result is CallEnded.
+    """Send a create call, unless it is late (see `is_late`). The result is CallEnded.
 
     `send_by` (steady seconds) is the end of the window in the intent. `fresh_until` is the time, on both clocks,
     until which the last reading of the record is valid. With `renew`, a refused token is replaced by a new token.
@@ -150,9 +150,9 @@ class Limits(Struct, frozen=True):
 
     - `parallelism`: how many calls may be in flight.
     - `send_window`: how long after its intent a call may start.
-    - `freshness`: how long after the start of an append or a reading a call may start without a new reading.
+    - `freshness`: how long an append or a reading, counted from its start, allows calls to start without a new reading.
     - `call_timeout`: the longest duration of one call.
-    - `margin`: the largest difference between clocks.
+    - `margin`: the largest difference between clocks that is allowed for.
     - `call_grace`: how long an interrupted run waits for calls in flight; `store_grace`: how long it then waits for the
       store.
     - `last_grace`: how long a run that was interrupted twice waits for the store.
@@ -160,7 +160,7 @@ class Limits(Struct, frozen=True):
     - `batch_delay`: how long an outcome may wait for other outcomes that could share its append.
     - `in_a_row`: how many consecutive unknown outcomes, or refusals by a busy service, stop the calls to a target.
     - `conflicts`: how many consecutive conflicts end the run.
-    - `first_yield`, `longest_yield`: how long a run waits before new intents after another run has won a conflict.
+    - `first_yield`, `longest_yield`: the first and the longest wait before new intents after conflicts with other runs.
     """
 
     parallelism: int = 4
@@ -180,7 +180,7 @@ class Limits(Struct, frozen=True):
 
     @property
     def settled_in(self) -> float:
-        """Return the longest time for which a call can be in flight after its intent."""
+        """Return the longest time, in seconds, from the intent of a call to its end."""
         return self.send_window + self.call_timeout + self.margin
 
 

@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     from reconciler.record.journal import Reading
 
 _PATIENCE_WITH_EARLIER = 5.0
-"""The seconds to wait for creates that were in flight when the plan was made. Their run may have been killed."""
+"""The longest wait, in seconds, for creates that were in flight when the plan was made.
+
+The run that sent them may have been killed.
+"""
 
 
 def carry_out(plan: Plan, reading: Reading, ports: Ports, limits: Limits) -> Applied:

@@ -114,7 +114,7 @@ class Run:
         return effects + self._pump(now)
 
     def salvage(self, answers: Iterable[CallEnded], failure: str, now: Instant) -> None:
-        """End the run after an unexpected error; outcomes of its calls are taken from `answers`."""
+        """End the run after an unexpected error; the outcomes of its calls are taken from `answers`."""
         self.failure, self.finished = failure, True
         self.creates.salvage(answers, failure, now)
         for change in self.changes:
@@ -123,7 +123,7 @@ class Run:
 
     @property
     def in_flight(self) -> Mapping[str, Address]:
-        """Return the attempts whose calls have not ended, with their addresses."""
+        """Return the addresses of the attempts whose calls are in flight, by attempt id."""
         return self.creates.in_flight
 
     @property
@@ -186,7 +186,7 @@ class Run:
         return self.creates.send_first(attempts, now, self.appends.tried_at, None)
 
     def _on_moved(self, batch: Batch, now: Instant) -> None:
-        """Plan again after a conflict, and continue only with unchanged changes."""
+        """Plan again after a conflict, and continue only with the changes that the new plan also contains."""
         if self.appends.conflicts >= self.context.limits.conflicts:
             self._stop(batch, f"other runs appended first {self.appends.conflicts} times in a row")
             return
@@ -227,7 +227,10 @@ class Run:
         return queued
 
     def _replan(self) -> tuple[Mapping[str, Change], str, str]:
-        """Plan again. Return the changes by digest, the closed gate or "", and the reason to skip all others."""
+        """Plan again, and return the planned changes by digest, the closed gate or "", and a reason.
+
+        The reason says why changes that are no longer planned are skipped.
+        """
         gate = ", ".join(self.appends.reading.standing.obstacles)
         try:
             plan = self.context.replan(self.appends.reading)
@@ -286,7 +289,10 @@ class Run:
         return effects
 
     def _drafts(self, now: Instant) -> list[ChangeDraft]:
-        """Return the drafts to append now. A run that waits after a conflict appends drafts only with pending facts."""
+        """Return the drafts to append now.
+
+        While the run waits after a conflict, it drafts nothing unless it has calls or facts to append.
+        """
         yields = self._yield_until is not None and not (self.creates or self.appends.busy)
         if not self.work or not self.appends.idle or yields:
             return []

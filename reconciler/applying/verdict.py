@@ -56,9 +56,9 @@ def completed(
 ) -> list[Result]:
     """Return the results with the details that only the final record shows.
 
-    A skipped change was done by another run if nothing is left to do at its address, or if the address is in `waiting`,
-    where another run is about to finish. An unknown result gets the time until which its call may be in flight. A
-    result that was saved elsewhere is marked as recorded if the record has its outcome after all.
+    A skipped change counts as done by another run if nothing is left to do at its address. If the address is in
+    `waiting`, another run is about to finish the change. An unknown result gets the time until which its call may be in
+    flight. A result that was saved elsewhere is marked as recorded if the record has its outcome after all.
     """
     unfinished = {change.address for change in left.changes} if left is not None else None
     complete = []
@@ -80,7 +80,7 @@ def completed(
 
 
 def verdict_of(results: Sequence[Result], left: Plan, attempts: Sequence[Attempt]) -> Verdict:
-    """Return the verdict, given the results, the plan that is `left`, and the unresolved `attempts`.
+    """Return the verdict, given the results, the plan of what is left to do, and the unresolved attempts.
 
     If a gate of the record is closed, the run fails even without a failed result, because nobody knows what exists.
     """

@@ -16,8 +16,8 @@ class WorkQueue:
     """The waiting changes and the results.
 
     `sends` are the changes that need a call, by target; `local` are the changes that only append facts, by address.
-    `results` are by address and action. `requested` are the attempts whose removal this run has requested, and
-    `restored` are the attempts that it has restored.
+    `results` holds the results by address and action. `requested` are the attempts whose removal this run has
+    requested, and `restored` are the attempts that it has restored.
     """
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class WorkQueue:
         ]
 
     def drop_sends(self, target: TargetName, outcome: Done, detail: str) -> None:
-        """Finish the changes of a target that wait to be sent."""
+        """Finish a target's changes that wait to be sent."""
         for change in self.sends.pop(target, ()):
             self.finish(change, outcome, detail=detail)
 
@@ -85,7 +85,7 @@ class WorkQueue:
         attempt: str | None = None,
         detail: str | None = None,
     ) -> None:
-        """Store the result of a change; the arguments are fields of `Result`."""
+        """Store the result of a change; the other arguments are fields of `Result`."""
         key = change.address, change.action
         self.results[key] = Result(*key, outcome, status, attempt, detail)
         if change.action in SENDS:
@@ -96,7 +96,7 @@ class WorkQueue:
     def _take_ready(self, address: Address) -> list[Change]:
         """Remove and return the local changes of an address that can be made now.
 
-        A REMOVE waits until its codes are created elsewhere, and is skipped if a create fails.
+        A REMOVE waits until its codes have been created elsewhere, and is skipped if such a create fails.
         """
         ready, waiting = [], []
         for change in self.local.pop(address):

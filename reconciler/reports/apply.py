@@ -116,14 +116,14 @@ def _is_unfinished(applied: Applied) -> bool:
 
 
 def _waiting(applied: Applied) -> list[Result]:
-    """Return the blocked results that only wait for a requested removal; these are not failures."""
+    """Return the results of changes that are blocked only until a requested removal is done; these are not failures."""
     patient = applied.left.patient if applied.left else ()
     blocked = (result for result in applied.results if result.action is Action.BLOCKED and result.detail)
     return [result for result in blocked if result.outcome is Done.SKIPPED and result.address in patient]
 
 
 def _problems(applied: Applied, passed_over: Sequence[Result]) -> Iterator[Message]:
-    """Yield the reason for each change that was not carried out, except for the results in `passed_over`."""
+    """Yield a message about each change that was not carried out, except for the results in `passed_over`."""
     said = {message.what for message in applied.messages}
     settled_below = {attempt.address for attempt in applied.unresolved}
     for result in applied.results:
@@ -136,7 +136,7 @@ def _problems(applied: Applied, passed_over: Sequence[Result]) -> Iterator[Messa
 
 
 def _problem(result: Result, applied: Applied) -> Message:
-    """Return why a change was not carried out, with the next steps that the remaining plan suggests."""
+    """Return a message that says why a change was not carried out, with the next steps from the remaining plan."""
     left = applied.left.changes if applied.left else ()
     reasons = (reason for change in left if change.address == result.address for reason in change.reasons)
     steps = next((reason.steps for reason in reasons if reason.what == result.detail), ())
@@ -186,7 +186,10 @@ def _letters(applied: Applied) -> Iterator[Letter]:
 
 
 def confirm_command(attempts: Sequence[Attempt], codes: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the words of the command that confirms removals on one target: of attempts, or only of their `codes`."""
+    """Return the words of the command that confirms the removal of attempts on one target.
+
+    With `codes`, the command confirms only the removal of these codes.
+    """
     first, *others = {attempt.address for attempt in attempts}
     where = f"{first.target}/*" if others else first
     return "reconciler", "removal", "confirm", where, *removal_options([attempt.id for attempt in attempts], codes)

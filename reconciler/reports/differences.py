@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def differences(before: FieldValues, after: FieldValues) -> tuple[Field, ...]:
-    """Return the fields that differ, sorted by name, with additions first. The result is empty if both sides are equal.
+    """Return the fields that differ, sorted by name, or an empty tuple if both sides are equal.
 
-    Items added to a set form one field, and items removed from it form another.
+    Items added to a set form one field, and items removed from it form another, which comes second.
     """
     if before == after:
         return ()
@@ -45,7 +45,7 @@ def differences(before: FieldValues, after: FieldValues) -> tuple[Field, ...]:
 
 
 def _name_and_texts(level: DiffLevel) -> tuple[str, str, str]:
-    """Return the name of a field and its texts before and after. A text is "" if that side lacks the field."""
+    """Return the name of a field and its old and new values as text. A value is "" if its side lacks the field."""
     name = str(level.path(output_format="list")[0])
     return name, *(", ".join(_items(side)) for side in (level.t1, level.t2))  # type: ignore[return-value]
 

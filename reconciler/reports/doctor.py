@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def doctor_document(findings: Sequence[Finding]) -> Document:
-    """Return the document of the findings of `doctor`. Failures with the same cause form one alert."""
+    """Return the document that shows the findings of `doctor`. Failures with the same cause form one alert."""
     failed, warnings = _of(findings, Health.FAILED), _of(findings, Health.WARNING)
     counts = Counter(finding.health for finding in findings)
     words = [f"{counts[health]} {_WORDS.get(health, health)}" for health in reversed(Health) if counts[health]]

@@ -125,7 +125,7 @@ def applied_json(applied: Applied, letters: Iterable[tuple[Attempt, str]]) -> Js
 
 
 def findings_json(findings: Sequence[Finding]) -> Json:
-    """Return the JSON document of the findings of `doctor`."""
+    """Return the JSON document that holds the findings of `doctor`."""
     counts = Counter(str(finding.health) for finding in findings)
     return {"format_version": FORMAT, "findings": findings, "summary": counts}
 

@@ -1,7 +1,7 @@
 """Builds letters to the operator, who alone can list and delete subscriptions at the service.
 
 A letter names what the operator can search for: URLs, codes, times and the ids that the service assigned. The help
-texts and the pages call it the message to the operator.
+texts and the pages call a letter the message to the operator.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _partial_ending(attempts: Sequence[Attempt]) -> str:
 
 
 def _codes_in_question(attempt: Attempt, purpose: Purpose) -> Collection[str]:
-    """Return the event codes of an attempt to which a letter refers."""
+    """Return the event codes that a letter names for an attempt."""
     codes = {Purpose.DELETE: attempt.requested_codes, Purpose.KEEP: tuple(attempt.cancelled), Purpose.ASK: ()}
     return codes[purpose] or attempt.codes
 

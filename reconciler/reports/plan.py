@@ -67,7 +67,7 @@ def is_in_line(plan: Plan) -> bool:
 
 
 def _unresolved(plan: Plan) -> list[str]:
-    """Return a list with a text about unresolved creates on undeclared targets, or an empty list if there are none."""
+    """Return a phrase about unresolved creates on undeclared targets, in a list, or an empty list if there are none."""
     count = sum(attempt.blocks for attempt in plan.undeclared)
     return [counted(count, "unresolved create") + " on targets not in config/"] if count else []
 
@@ -183,7 +183,7 @@ def blocked_alerts(plan: Plan) -> Iterator[doc.Alert]:
 def surplus_messages(plan: Plan, duplicates: Sequence[Duplicate]) -> Iterator[Message]:
     """Yield messages about the codes that several attempts deliver, then about each attempt's other surplus codes.
 
-    The messages have the commands that request the removal of these codes, unless it has already been requested.
+    The messages contain the commands that request the removal of these codes, unless it has already been requested.
     """
     every = across_targets(plan, lambda target: target.surplus)
     groups: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
@@ -215,7 +215,7 @@ def _request_step(surplus: Surplus, codes: Sequence[str]) -> Step | None:
 
 
 def superseded_alerts(attempts: Iterable[Attempt]) -> tuple[doc.Alert, ...]:
-    """Return a note for each attempt: it may exist in addition to its retry. The note says how to find out."""
+    """Return a note for each attempt, which says that it may exist in addition to its retry, and how to find out."""
     what = "may exist too: record a notification with `state observe`, or ask the operator with `removal list`"
     places = (f"{attempt.address} (attempt {attempt.id}, {attempt.url})" for attempt in attempts)
     return alerts((Message("superseded", what, place) for place in places), "Note")
@@ -273,7 +273,7 @@ def _details(plan: Plan, desired: Iterable[Subscription]) -> Iterator[doc.Detail
 
 
 def _cells(plan: Plan, desired: Iterable[Subscription]) -> Cells:
-    """Return the cells of the table of event codes. The codes of unchanged subscriptions are in force."""
+    """Return the cells of the table of event codes. The codes of unchanged subscriptions are shown as in force."""
     cells: Cells = {}
     planned = [subscription for subscription in desired if subscription.address.target in plan.targets]
     for subscription in planned:

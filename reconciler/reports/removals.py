@@ -87,7 +87,7 @@ def _target_blocks(target: Removals, plan: Plan | None) -> Iterator[doc.Block]:
 
 
 def _confirmations(target: Removals) -> Iterator[tuple[str, ...]]:
-    """Return the commands that confirm removals: one for all whole attempts, and one for each set of codes."""
+    """Return the commands that confirm removals: one for all entire attempts, and one for each set of codes."""
     groups: dict[tuple[str, ...], list[Attempt]] = {}
     for awaiting in target.awaiting:
         groups.setdefault(codes_to_name(awaiting.attempt, awaiting.codes), []).append(awaiting.attempt)

@@ -156,7 +156,7 @@ def _codes(observed: ObservedAttempt) -> str:
 
 
 def _matrix(status: ProjectStatus) -> doc.Table:
-    """Return a table of event codes by subscription and target, with the state of each."""
+    """Return a table that shows the state of each event code, by subscription and target."""
     cells: Cells = {}
     for target in status.targets:
         for observed in target.attempts:

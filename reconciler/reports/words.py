@@ -38,7 +38,7 @@ def counted(number: int, singular: str, plural: str = "") -> str:
 
 
 def listed(items: Iterable[str], limit: int = 0) -> str:
-    """Return items as a list in a sentence: "a", "a and b", "a, b and c"; beyond `limit`, "and 4 more"."""
+    """Return items as a list in a sentence: "a", "a and b", "a, b and c". Items beyond `limit` become "4 more"."""
     words = list(items)
     if limit and len(words) > limit + 1:
         words = [*words[:limit], f"{len(words) - limit} more"]
@@ -83,7 +83,7 @@ def harmless_line(text: str) -> str:
 
 
 def harmless_json(text: str) -> str:
-    """Return JSON text with the same values in which a GitHub Actions runner finds no command.
+    """Return JSON text with the same values, written so that a GitHub Actions runner finds no command in it.
 
     `##[` occurs in JSON only within strings, where `[` may be written as an escape.
     """

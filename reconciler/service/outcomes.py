@@ -1,7 +1,7 @@
 """Decides the outcome of a call from its response or the lack of a response. No other module decides it.
 
-The status decides first. The body matters only for a 2xx with an HTML page, which a proxy or gateway may have sent in
-place of the API: such a page says nothing about the call.
+The status decides first. The body matters only if a 2xx response holds an HTML page, which a proxy or gateway may
+have sent in place of the API: such a page says nothing about the call.
 """
 
 from __future__ import annotations

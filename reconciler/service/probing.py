@@ -27,9 +27,9 @@ _TOLERATED = 15  # seconds by which the clocks may differ
 class Probe(Struct, frozen=True):
     """The result of a probe: the HTTP status of the response or, in `problem`, the reason why there is no response.
 
-    `ahead` is the number of seconds by which this machine's clock is certainly ahead of the server's clock, negative if
-    it is behind, or None if the response has no Date header. The number allows for the header's precision of one second
-    and for the duration of the exchange.
+    `ahead` is the number of seconds by which this machine's clock is certainly ahead of the server's clock, or None if
+    the response has no valid Date header. The number is negative if this machine's clock is behind. It allows for the
+    header's precision of one second and for the duration of the exchange.
     """
 
     status: int | None = None

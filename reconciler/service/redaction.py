@@ -116,7 +116,10 @@ def json_object(body: bytes) -> dict[str, object]:
 
 
 def error_text(body: bytes, secrets: Collection[str]) -> str:
-    """Return the message of a JSON error from one of the usual field names; the API does not document its errors."""
+    """Return the messages of a JSON error, or "" if it has none.
+
+    The API does not document its errors, so the messages are taken from fields with the usual names.
+    """
     error = json_object(body)
     own = _secrets_of(error)
     if own is None:

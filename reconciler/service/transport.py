@@ -69,7 +69,10 @@ class Reply(Discreet, frozen=True):
 
 
 class Failure(NamedTuple):
-    """The result if no status line arrived. If `sent` is false, nothing was sent; otherwise the outcome is unknown."""
+    """The result of an exchange in which no status line arrived.
+
+    If `sent` is false, nothing was sent; otherwise the outcome is unknown.
+    """
 
     sent: bool
     reason: str
@@ -128,8 +131,8 @@ def _trusted(file: str | None, directory: str | None) -> ssl.SSLContext:  # noqa
 class Transport:
     """Sends requests from any number of threads, each on a new connection.
 
-    It follows no redirect, keeps no cookie and retries nothing. Only https uses the proxies of the environment: plain
-    http is only for loopback, and a proxy could read the credentials.
+    It follows no redirect, keeps no cookie and retries nothing. Proxies set in the environment are used only for
+    https: plain http is allowed only to loopback addresses, and a proxy could read the credentials.
     """
 
     def __init__(self) -> None:
@@ -311,7 +314,7 @@ class _Exchange:
 
 
 def _quoted(problem: BaseException, secrets: Collection[str]) -> str:
-    """Return the text of a system error or the status of a proxy, or "" for other exceptions.
+    """Return the text of a system error or the status that a proxy returned, or "" for other exceptions.
 
     The texts of other exceptions may hold secrets: a LocalProtocolError quotes an invalid header.
     """
