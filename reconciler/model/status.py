@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Proof(StrEnum):
-    """The evidence that a route delivers: notifications arrived recently, only earlier, or never since it was created."""
+    """The evidence that a route delivers: its notifications arrived recently, only earlier, or never."""
 
     PROVEN = "proven"
     SILENT = "silent"
