@@ -1,1 +1,1 @@
-"""Frozen values that every other room uses, without I/O."""
+"""Frozen values that every other package uses. This package does no I/O."""

@@ -152,5 +152,5 @@ class Desired(Struct, frozen=True, dict=True):
 
 
 def account_hash(client_id: str) -> str:
-    """Return `sha256:` and a hash of a client id, which identifies the client and may be stored."""
+    """Return `sha256:` followed by a hash of a client id. The hash identifies the client and may be stored."""
     return "sha256:" + hashlib.sha256(b"reconciler account\0" + client_id.encode()).hexdigest()

@@ -246,7 +246,7 @@ class Record(Struct, frozen=True, dict=True):
         return self._by_service.get(service, {})
 
     def received_by(self, attempt: Attempt) -> dict[str, tuple[str, str]]:
-        """Return, by code, the first and the last time at which the code arrived at an attempt's URL since its create.
+        """Return, for each code, when it first and last arrived at an attempt's URL since the attempt was created.
 
         A code that another attempt in force delivers to the same URL is omitted, unless this attempt is in force or
         has a URL of its own.

@@ -89,9 +89,9 @@ class AwaitingRemoval(Struct, frozen=True):
 class Removals(Struct, frozen=True):
     """Everything that the operator of one target should know, as of `at` (UTC, ISO 8601).
 
-    `awaiting` are to be removed. `restored` must stay because an apply restores them, and `cancelled` because their
-    removal requests were recently cancelled. `unknown` are creates with an unknown outcome, which only the operator can
-    look up.
+    `awaiting` are the attempts to be removed. `restored` must stay because an apply restores them, and `cancelled`
+    because their removal requests were recently cancelled. `unknown` are creates with an unknown outcome, which only
+    the operator can look up.
     """
 
     target: TargetName
@@ -183,7 +183,7 @@ class Unpaired(Struct, frozen=True):
 
 
 class Pairs(Struct, frozen=True):
-    """The comparison of targets, pair by pair. `unused` are declared exceptions that no pair needs.
+    """The comparison of targets, pair by pair. `unused` are declared exceptions that match no difference in any pair.
 
     `foreign` has messages about targets that the record binds to a service or account that differs from the settings.
     `gates` has messages that say why the record may be wrong about what is in force, as in a plan.

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 _USUAL = re.compile(r"https?://[a-z0-9._-]+/[!-\"$-~]*")
-"""Matches only URLs that are already in normal form, but not all of them."""
+"""A pattern that matches only URLs already in normal form, although not all of these."""
 
 
 def is_placeholder(url: str) -> bool:
@@ -18,7 +18,7 @@ def is_placeholder(url: str) -> bool:
 
 
 def normal_url(url: str) -> str:
-    """Return `url` in the form used for comparison: scheme and host in lower case, no default port, a path."""
+    """Return `url` in normal form: scheme and host in lower case, without the default port, and with a path."""
     if _USUAL.fullmatch(url):
         return url
     parts = urlsplit(url)
@@ -33,7 +33,7 @@ def normal_url(url: str) -> str:
 
 @lru_cache(maxsize=1024)
 def service_key(base_url: str) -> str:
-    """Return the key of a service, which is equal for all spellings of its base URL (RFC 3986, section 6.2.2).
+    """Return the key of a service, which is the same for all spellings of its base URL (RFC 3986, section 6.2.2).
 
     The key is only for comparison: URLs are recorded and called as written.
     """

@@ -41,7 +41,7 @@ def blocked(
     strange: Mapping[TargetName, tuple[Message, ...]],
     now: float,
 ) -> Change:
-    """Return the change unchanged, or blocked if a gate is closed.
+    """Return the change as it is or, if a gate is closed, as BLOCKED.
 
     `gates` are the messages about the record, and `strange` the messages about each target. A create that waits for a
     removal is blocked too, because the removal without the create would leave a gap.
@@ -65,5 +65,5 @@ def blocked(
 
 
 def without_commands(change: Change) -> Change:
-    """Return a change without the commands in its reasons: all of them are refused while the first gate is closed."""
+    """Return a change without the commands in its reasons, because all are refused while the first gate is closed."""
     return replace(change, reasons=tuple(replace(reason, steps=()) for reason in change.reasons))

@@ -98,7 +98,7 @@ def outlived(subscription: Subscription | Request, attempts: Sequence[Attempt]) 
 
 
 def _shared_routes(attempts: Sequence[Attempt]) -> Iterator[tuple[Duplicate, bool]]:
-    """Yield the routes that several attempts at one URL share, once per target, each with True if delivered twice."""
+    """Yield each route that several attempts at one URL share, once per target, with True if it is delivered twice."""
     ordered = sorted(attempts, key=_keep_first)
     by_code: dict[str, list[Attempt]] = {}
     for attempt in ordered:

@@ -101,7 +101,7 @@ def _after_takers(
 def _one_block(changes: Iterable[Change]) -> list[Change]:
     """Return the changes with the BLOCKED changes of each address merged into one.
 
-    Each merged change keeps the fields of the blocked create, if there is one, and combines all their reasons.
+    The merged change keeps the fields of the blocked create, if there is one, and has the reasons of all the changes.
     """
     by_address: dict[Address, Change] = {}
     rest = []
@@ -132,7 +132,7 @@ def _explained(change: Change, going: set[str], restored: set[str], routes: Rout
 
 
 def _exchanged(changes: Sequence[Change], routes: Routes) -> dict[Address, Address]:
-    """Return the pairs of addresses that swap their URLs, each mapped to the other."""
+    """Return a map in which two addresses that swap their URLs are mapped to each other."""
     moves: dict[tuple[str, str, str], Address] = {}
     for change in changes:
         if change.after is not None and (change.action is Action.REPLACE or change.block is Block.WAITS):

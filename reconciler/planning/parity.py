@@ -105,7 +105,7 @@ def _gate(desired: Desired, record: Record, a: TargetName, b: TargetName, observ
 
 
 def _unproven(record: Record, live: Sequence[Attempt], name: str, wanted: Side, observed_by: str) -> list[Difference]:
-    """Return a difference with the desired codes not observed by the time `observed_by`, or none if all were."""
+    """Return a difference with the desired codes that were not observed by `observed_by`, or none if all were."""
     first: dict[str, str] = {}
     for attempt in live:
         for code, (at, _) in record.received_by(attempt).items():

@@ -93,7 +93,7 @@ def plan(
 def verdict_of_plan(plan: Plan, now: float, *, in_flight: Verdict = Verdict.UNRESOLVED) -> Verdict:
     """Return the verdict of a plan; UNRESOLVED takes precedence over CHANGES, and CHANGES over DONE.
 
-    UNRESOLVED means that a create of a selected address has an unknown outcome or is overdue; a create that may be in
+    UNRESOLVED means that a create at a selected address has an unknown outcome or is overdue; a create that may be in
     flight at `now` counts as `in_flight`. CHANGES means that there are changes, that what is in force differs from what
     is desired, or that it may differ because a gate of the record is closed. A subscription that awaits removal,
     in full or in part, does not count as a change.
@@ -122,7 +122,7 @@ def _target_plans(
 ) -> dict[TargetName, TargetPlan]:
     """Return the plan of each selected target.
 
-    `planned` are the changes of all addresses, and `changes` are the selected changes in order, with their digests.
+    `planned` are the changes to all addresses, and `changes` are the selected changes in order, with their digests.
     """
     changed, here = {change.address for change in planned}, _by_target(changes)
     awaited = (attempt for attempt in record.attempts.values() if attempt.status is Status.AWAITING_REMOVAL)

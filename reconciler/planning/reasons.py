@@ -81,7 +81,7 @@ def moving(request: Request, attempt: Attempt) -> Message:
 
 
 def unmanaged(request: Request, attempt: Attempt, renaming: Sequence[str]) -> Message:
-    """Return the message that an attempt keeps codes of a request in force, because its target is not declared.
+    """Return a message saying that an attempt on an undeclared target keeps codes of a request in force.
 
     `renaming` is as in `elsewhere`.
     """
@@ -93,7 +93,7 @@ def unmanaged(request: Request, attempt: Attempt, renaming: Sequence[str]) -> Me
 
 
 def declared_absent(attempt: Attempt) -> Message:
-    """Return a warning about a create whose earlier attempt a person resolved as not created."""
+    """Return a warning that a create may duplicate an attempt that a person resolved as not created."""
     what = f"attempt {attempt.id} was resolved as not created; if it exists after all, this creates a second one"
     return Message("declared-absent", what)
 
@@ -104,7 +104,7 @@ def exchanged(one: Address, other: Address) -> Message:
 
 
 def cancel_removal(attempt: Attempt) -> Message:
-    """Return the message that a person must cancel a removal request with the operator before a restore."""
+    """Return a message saying that a person must cancel a removal request with the operator before a restore."""
     return Message(
         "cancel-removal",
         f"cancel the removal request for attempt {attempt.id} with the operator",
@@ -113,17 +113,17 @@ def cancel_removal(attempt: Attempt) -> Message:
 
 
 def sent_again_later(attempt: Attempt, after: float, now: float) -> Message:
-    """Return the message that an unknown create needs no action: the next apply after `after` sends it again."""
+    """Return a message saying that an unknown create needs no action, because an apply after `after` sends it again."""
     known = "its call may be in flight" if attempt.in_flight(now) else "outcome unknown"
     what = f"{known}; nothing to do: the next apply after {stamp(after)} sends it again"
     return Message("sent-again-later", what, attempt.address, settling(attempt)[2:])
 
 
 def unresolved(attempt: Attempt, received: Mapping[str, tuple[str, str]], now: float) -> Message:
-    """Return the message that the outcome of a create is unknown. It says when the create was started, and by whom.
+    """Return a message saying that the outcome of a create is unknown, when the create was started, and by whom.
 
-    The steps resolve the outcome. `received` has the codes that were received at the URL of the create since its start,
-    as `Record.received_by` returns them.
+    The steps resolve the outcome. `received` has the codes that were received since then at the URL of the create, as
+    `Record.received_by` returns them.
     """
     started = f"create started {attempt.since} by {who(attempt.by)}"
     steps = settling(attempt, now)
@@ -139,7 +139,7 @@ def unresolved(attempt: Attempt, received: Mapping[str, tuple[str, str]], now: f
 
 
 def elsewhere(request: Request, attempt: Attempt, renaming: Sequence[str]) -> Message:
-    """Return the reason why a request is blocked: an attempt of another address has one of its routes.
+    """Return the reason why a request is blocked: an attempt of another address has one of the request's routes.
 
     `renaming` has the arguments of the `state mv` command that moves the attempt to the address of the request, or that
     first moves another subscription away from this address. It is empty if there is no such command.
@@ -157,7 +157,7 @@ def rival(codes: Iterable[str], address: Address) -> Message:
 
 
 def removed_first(attempt: Attempt) -> Message:
-    """Return the reason why a change under `replace: wait` waits: the plan itself requests the removal."""
+    """Return the reason why a change under `replace: wait` waits for a removal that the plan itself requests."""
     return Message("waits-for-removal", f"{_awaited(attempt)}; apply requests its removal")
 
 
@@ -197,7 +197,7 @@ def depends(blocked: Sequence[Address], unselected: Sequence[Address]) -> tuple[
 
 
 def other_service(target: Target, recorded: str) -> Message:
-    """Return the message that the record binds a target to another service; usually a setting is wrong."""
+    """Return a message saying that the record binds a target to another service; usually a setting is wrong."""
     what = f"the record binds this target to the service at {recorded}, but the settings name {target.base_url}"
     what = f"{what}; nothing is created there"
     if is_sandbox(recorded) != is_sandbox(target.base_url):
@@ -209,7 +209,7 @@ def other_service(target: Target, recorded: str) -> Message:
 
 
 def other_account(target: Target, recorded: Iterable[str], current: str) -> Message:
-    """Return the message that the record binds a target to another account. It shows accounts as short hashes."""
+    """Return a message saying that the record binds a target to another account. Accounts are shown as short hashes."""
     bound = ", ".join(sorted(account[:19] for account in recorded))
     what = f"the record binds this target to the account {bound}…, but the settings name {current[:19]}…"
     what = f"{what}; nothing is created there"

@@ -49,7 +49,7 @@ class Routes:
         return _at_other_addresses(address, holders)
 
     def is_unmanaged(self, attempt: Attempt, request: Request) -> bool:
-        """True if an attempt keeps overlapping with a request: no removal is awaited, and none can be planned."""
+        """True if an attempt will go on overlapping with a request: no removal is awaited, and none can be planned."""
         requested = set(request.codes).intersection(attempt.codes) <= set(attempt.requested_codes)
         return attempt.address.target not in self._desired.targets and not requested
 
@@ -81,7 +81,7 @@ class Routes:
 
         Subscriptions with the same `base_url` are checked when `config/` is read; this check is for services that the
         record declares to be the same. Another subscription conflicts only if its address comes first in order, or if
-        an attempt of that address has the code and is in force or unresolved.
+        an attempt of its address has the code and is in force or unresolved.
         """
         mode = self._desired.targets[address.target].overlap
         service = self.services[address.target]
@@ -126,11 +126,11 @@ class Routes:
         )
 
     def _is_kept(self, address: Address) -> bool:
-        """True if an address has an attempt, in force or unresolved, that it desires."""
+        """True if an address has an attempt, in force or unresolved, with a route that the address desires."""
         return any(map(self._is_wanted, self._present(address)))
 
     def _is_wanted(self, attempt: Attempt) -> bool:
-        """True if the address of an attempt desires one of its routes."""
+        """True if one of an attempt's routes is desired by the attempt's address."""
         subscription = self._desired.subscriptions.get(attempt.address)
         if subscription is None:
             return False

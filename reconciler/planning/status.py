@@ -129,8 +129,8 @@ def _is_replaced(attempt: Attempt, desired: Desired, record: Record) -> bool:
 def _doubtful(attempts: Iterable[Attempt], record: Record, since: str) -> Iterator[Attempt]:
     """Yield the attempts with a removal request that was cancelled at or after `since`.
 
-    An attempt is omitted if a code of these requests was received after its cancellation. The field `cancelled` of each
-    yielded attempt has only the codes of these requests.
+    An attempt is omitted if a code of these requests was received after its request was cancelled. The field
+    `cancelled` of each yielded attempt has only the codes of these requests.
     """
     for attempt in attempts:
         cancelled = {code: at for code, at in attempt.cancelled.items() if at >= since}

@@ -1,4 +1,4 @@
-"""Computes the changes of one address from its desired subscription and its attempts."""
+"""Computes the changes to one address from its desired subscription and its attempts."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Case(Struct, frozen=True):
         blocking: Iterable[Attempt] = (),
         warnings: Iterable[Message] = (),
     ) -> Change:
-        """Return a change of this address with these fields."""
+        """Return a change to this address with these fields."""
         in_force = (attempt for attempt in self.attempts if attempt.in_force)
         consequences = (reasons.STILL_DELIVERS,) if action is Action.REMOVE else ()
         return Change(
@@ -76,7 +76,7 @@ class Case(Struct, frozen=True):
 
 
 def changes_of(case: Case) -> list[Change]:
-    """Return the changes of one address: usually none or one, but several if some attempts stay and others go."""
+    """Return the changes to one address: usually none or one, but several if some attempts stay and others go."""
     blocking = [attempt for attempt in case.attempts if attempt.blocks]
     if not blocking:
         return _settled(case)
@@ -112,7 +112,7 @@ def _unresolved(case: Case, blocking: Sequence[Attempt], why: Iterable[Message])
 
 
 def _settled(case: Case) -> list[Change]:
-    """Return the changes of an address that no unknown outcome blocks.
+    """Return the changes to an address that is not blocked by an unknown outcome.
 
     They restore attempts where possible, create what is missing, and remove attempts at old URLs.
     """
@@ -169,7 +169,7 @@ def _leaving(case: Case, after: Request, staying: set[str]) -> list[tuple[Attemp
 
 
 def _restorable(case: Case, after: Request, here: Sequence[Attempt]) -> list[Attempt]:
-    """Return the attempts to restore: a plan requested their removal, and they deliver desired codes that are not live.
+    """Return the attempts to restore. A plan requested their removal, and they deliver desired codes that are not live.
 
     An attempt with an undesired code may be chosen; that code is then surplus.
     """
@@ -185,7 +185,7 @@ def _restorable(case: Case, after: Request, here: Sequence[Attempt]) -> list[Att
 
 
 def _deliver(case: Case, request: Request, kept: Sequence[Attempt], old: Sequence[Attempt]) -> list[Change]:
-    """Return the change that sends a request, or is blocked, and the changes of attempts at old URLs."""
+    """Return the change that sends a request (or is BLOCKED), and the changes that affect attempts at old URLs."""
     moving = case.routes.moving(case.address, request)
     unmanaged = [attempt for attempt in moving if case.routes.is_unmanaged(attempt, request)]
     blocked = _blocked_elsewhere(case, request, unmanaged)

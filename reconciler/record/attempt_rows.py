@@ -1,7 +1,7 @@
 """The rows for statements about attempts: outcomes, removals, names and secrets.
 
-A statement that names no attempts applies to every attempt to which it currently can. A statement that names attempts
-applies only to these attempts, so its command can safely be pasted twice, late, or by two people.
+A statement that names no attempts applies to every attempt for which it is currently possible. A statement that names
+attempts applies only to these attempts, so its command can safely be pasted twice, late, or by two people.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _without_secret(attempt: Attempt) -> Message:
 
 
 def unresolved(attempt: Attempt, now: float) -> Message:
-    """Return the message that an attempt must be resolved first. Its steps name the earliest time to do so."""
+    """Return a message saying that an attempt must be resolved first. Its steps name the earliest time to do so."""
     what = f"attempt {attempt.id}: outcome unknown"
     return Message("outcome-unknown", what, attempt.address, settling(attempt, now))
 
@@ -104,9 +104,9 @@ def resolve(statement: Resolve, context: StatementContext, record: Record) -> Dr
 
 
 def _distinct(attempt: Attempt, sharing: Iterable[str], record: Record) -> tuple[str, ...]:
-    """Return the ids in `sharing` whose attempts are certainly not the same subscription as `attempt`.
+    """Return the ids in `sharing` of the attempts that are certainly different subscriptions from `attempt`.
 
-    These are the attempts with another URL or, if `attempt` is gone, all attempts.
+    These attempts have another URL. If `attempt` is gone, all ids are returned.
     """
     is_gone, url = attempt.status is Status.GONE, normal_url(attempt.url)
     return tuple(other for other in sharing if is_gone or normal_url(record.attempts[other].url) != url)

@@ -31,7 +31,7 @@ _UNREADABLE = {
     for span in ((0x7F, 0xA0), (0x200B, 0x2010), (0x2028, 0x202F), (0x2060, 0x2070), (0xFEFF, 0xFF00))
     for code in range(*span)
 }
-"""Characters that JSON allows but that a terminal or a diff does not show."""
+"""Characters that JSON allows but that terminals and diffs do not show, each with its escape sequence."""
 _encode = Encoder().encode
 _decoder: Decoder[AnyFact] = Decoder(AnyFact)
 
@@ -97,7 +97,7 @@ def complete(data: bytes) -> bytes:
 
 
 def _checked(data: bytes, end: int, where: str) -> Iterator[Line]:
-    """Yield the lines before `end`, and check each line against the previous line."""
+    """Yield the lines in `data[:end]`, and check each line against the previous line."""
     previous, start, number, at, base_url = START, 0, 0, "", ""
     by: Mapping[str, str] = {}
     while start < end:
@@ -152,11 +152,11 @@ def _trouble(line: bytes, number: int) -> str:
 def missing(contained: Collection[str], lines: Iterable[Line], at: str, by: Mapping[str, str]) -> list[AnyFact]:
     """Return the facts in `lines` that a record lacks, ready to append.
 
-    `contained` holds the hashes that the record has. Each fact keeps its time and author, and its id becomes its
-    `origin`. Merging in any order, or more than once, therefore gives the same state. The heads named in a loss must
-    not be in `contained`, so that their facts are still added if `lines` has them. If `contained` lacks hashes of
-    `lines`, a final `Joined` fact lists them, so that the record then contains every head in `lines`.
-    Returns an empty list if nothing is missing.
+    `contained` holds the hashes of the lines that the record contains. Each fact keeps its time and author, and its id
+    becomes its `origin`. Merging in any order, or more than once, therefore gives the same state. The heads named in a
+    loss must not be in `contained`, so that their facts are still added if `lines` has them. A final `Joined` fact
+    lists the hashes in `lines` that are neither in `contained` nor an `origin`, so that the record then contains every
+    head in `lines`. Returns an empty list if nothing is missing.
     """
     known = set(contained)
     facts: list[AnyFact] = []

@@ -66,7 +66,7 @@ def describe(fact: AnyFact) -> str:  # noqa: C901, PLR0911, PLR0912 - one case f
 def subjects(fact: AnyFact, record: Record) -> tuple[str, ...]:
     """Return the addresses (current and former) or the target that a fact is about.
 
-    A fact about the whole record has neither.
+    For a fact about the whole record, return an empty tuple.
     """
     match fact:
         case facts.Rebound():

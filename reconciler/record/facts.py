@@ -44,7 +44,7 @@ class Fact(
 ):
     """A fact. `at` is the time of its first append (UTC, ISO 8601 with a Z), and `by` describes who appended it.
 
-    If a merge added the fact, `origin` is its id in the other history, otherwise "".
+    If a merge added the fact, `origin` is its id in the other history; otherwise it is "".
     """
 
     at: str

@@ -2,7 +2,8 @@
 
 Facts are grouped by attempt, and each attempt's state follows from its group. `created` takes precedence over `not
 created`, and a notification at an attempt's own URL proves that the attempt exists. A confirmed removal ends the codes
-that it names, unless one of them later arrives at the attempt's own URL or a person disproves the removal.
+that it names, unless a notification of one of them later arrives at the attempt's own URL, or a person disproves the
+removal.
 """
 
 from __future__ import annotations
@@ -47,14 +48,14 @@ if TYPE_CHECKING:
     from reconciler.record.facts import Fact, FactOfRecord, Scalar, What
 
 LATE_DELIVERY = timedelta(seconds=45)
-"""The time for which a removed subscription may still deliver: three retries, 15 s apart (service description, 8)."""
+"""How long a removed subscription may still deliver: three retries, 15 s apart (service description, section 8)."""
 
 _STRENGTH = {Outcome.UNKNOWN: 0, Outcome.NOT_SENT: 1, Outcome.REJECTED: 2, Outcome.CREATED: 3}
 _UNANSWERED: tuple[None, None, None, None, Mapping[str, Scalar]] = (None, None, None, None, {})
 
 
 class _Group(Struct, gc=False):
-    """The facts of one attempt by kind, with the first fact and the time of the last fact.
+    """The facts about one attempt, grouped by kind, with the first fact and the time of the last fact.
 
     Removal requests and confirmations are keyed by their ids.
     """
@@ -93,7 +94,7 @@ class _Group(Struct, gc=False):
 
 
 class _Parts(Struct):
-    """The facts of a record by kind and in order. Facts about an attempt are grouped by attempt, with their lines.
+    """The facts of a record, in order and grouped by kind. Lines with facts about one attempt are grouped by attempt.
 
     `whats` maps attempts to their create calls. The call in an intent takes precedence over calls in other facts.
     """
@@ -234,7 +235,10 @@ def _stands(attempt: str, successors: Mapping[str, Sequence[str]], attempts: Map
 
 
 def _generations(what: What, whats: Mapping[str, What]) -> list[tuple[str, ...]]:
-    """Return the generations of attempts that led to a retry, latest first. Stops at a cycle in an invalid record."""
+    """Return the attempts that led to a retry: first those that it retried, then those that they retried, and so on.
+
+    Stops at a cycle, which only an invalid record can have.
+    """
     generations: list[tuple[str, ...]] = []
     earlier, seen = what.supersedes, set[str]()
     while earlier and not seen.issuperset(earlier):
@@ -245,7 +249,7 @@ def _generations(what: What, whats: Mapping[str, What]) -> list[tuple[str, ...]]
 
 
 def _delivering(retry: Attempt, whats: Mapping[str, What], attempts: Mapping[str, Attempt]) -> list[str]:
-    """Return the ids of the attempts in force that led to a retry, if together they deliver all of its routes.
+    """Return the ids of the attempts in force that led to a retry, if together they deliver all routes of the retry.
 
     Otherwise, return an empty list.
     """
@@ -308,7 +312,7 @@ def _decide(
 
 
 def _removal(group: _Group, what: What, heard: Mapping[str, str]) -> tuple[set[str], tuple[str, ...], dict[str, Any]]:
-    """Return the codes with a requested removal, the delivered codes, and the attempt's fields about removals.
+    """Return the codes whose removal was requested, the delivered codes, and the attempt's fields about removals.
 
     A confirmation ends the codes that it names and the earlier requests for them. It is disproved by a later
     notification of one of these codes, or of a code that the attempt does not have.
@@ -376,7 +380,7 @@ def _rank(fact: Answered) -> tuple[int, str, str, str, int, str]:
 
 
 def _earliest(fact: Fact) -> tuple[str, list[tuple[str, str]]]:
-    """Return the sort key of a fact: its time, then its author. The order of the lines has no effect."""
+    """Return the sort key of a fact: its time, then its author, so that the order of the lines does not matter."""
     return fact.at, sorted(fact.by.items())
 
 

@@ -26,13 +26,15 @@ if TYPE_CHECKING:
 
 
 IN_FLIGHT_AFTER_LOSS = 60 + 300 + 15
-"""The seconds for which a call may be in flight after a loss is accepted: send window, longest timeout, and margin."""
+"""The number of seconds for which a call may be in flight after a loss is accepted.
+
+It is the sum of the send window, the longest timeout, and a margin."""
 
 
 class Note(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A machine's note about a record: its id, services, place, number of entries and head.
 
-    `second` is true for a head in the second place that the record lacked; the number of entries is then 0.
+    `second` is true if the head was in the second place and the record lacked it; the number of entries is then 0.
     """
 
     record: str
@@ -127,7 +129,7 @@ def is_of(note: Note, record: Record, place: str) -> bool:
 def bindings(
     whats: Iterable[What], rebounds: Sequence[Rebound]
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, frozenset[str]], dict[str, str]]:
-    """Return the base URLs and the accounts of each target, and a map of equivalent services."""
+    """Return the base URLs and the accounts of each target, and the map that `_same_services` returns."""
     urls: dict[str, set[str]] = {}
     accounts: dict[str, set[str]] = {}
     for target, base_url, account in {(what.address.rpartition("/")[0], what.base_url, what.account) for what in whats}:
@@ -171,7 +173,7 @@ def usable(notes: Iterable[Note]) -> list[Note]:
 
 
 def head_branch(place: str) -> str:
-    """Return the name of the branch that holds the head, for a record on a git branch."""
+    """Return the name of the branch that holds a copy of the record's head, for a record on a git branch."""
     return f"{place.rpartition('#')[2]}-head"
 
 
@@ -280,7 +282,7 @@ def in_flight_until(loss: Loss) -> float:
 
 
 def complete_step(when: str, losses: Iterable[Loss], now: float = 0.0) -> Step:
-    """Return the step that ends losses. It names the earliest time if that is after `now`.
+    """Return the step that ends these losses. It names the earliest time to do so, if this time is after `now`.
 
     The command names the losses, so that it never ends a later loss if it is pasted late.
     """

@@ -26,7 +26,7 @@ _ID = re.compile(r"[0-9a-f]{32}")
 class _Candidate(Struct, frozen=True):
     """A subscription that the statement selects.
 
-    `template` may contain `{attempt}`, which `attempt` fills in; `url` is the URL as sent.
+    `template` may contain `{attempt}`, which is replaced with `attempt`; `url` is the URL as sent.
     """
 
     address: Address
@@ -43,9 +43,9 @@ class _Candidate(Struct, frozen=True):
 
 
 def import_(statement: Import, context: StatementContext, record: Record) -> Draft:
-    """Return facts for the subscriptions not yet recorded, and messages about subscriptions that cannot be imported.
+    """Return facts for the subscriptions to record, and messages about the subscriptions that cannot be imported.
 
-    Raises Refused if none can be imported. An import with an id records only that attempt, which must be new.
+    Raises Refused if none can be imported. If the statement names an id, only the attempt with this new id is recorded.
     """
     facts, notices = [], []
     candidates = _candidates(statement, context, record)
@@ -111,7 +111,7 @@ def _refuse_bad_options(statement: Import) -> None:
 def _candidate(statement: Import, base_url: str, address: Address, codes: tuple[str, ...], template: str) -> _Candidate:
     """Return the subscription to record, with its id if known. Raises Refused if the URL has a different id.
 
-    If the URL holds an id in place of `{attempt}`, that id is used, even if `config/` no longer has the URL.
+    If the URL holds an id in place of `{attempt}`, this id is used, even if `config/` no longer has the URL.
     """
     codes, attempt, id_in_url = tuple(sorted(set(codes))), statement.attempt, _id_in(statement.url, template)
     if statement.url and not id_in_url:
@@ -199,9 +199,9 @@ def _gone_at(candidate: _Candidate, record: Record) -> Attempt | None:
 
 
 def _holders(candidate: _Candidate, record: Record) -> dict[str, Attempt]:
-    """Return, by code, an attempt that delivers, or may deliver, the code from the same service to the same URL.
+    """Return a map from codes to attempts that deliver, or may deliver, them from the same service to the same URL.
 
-    If an id is known, the URLs as sent are compared, otherwise the templates.
+    If an id is known, the URLs as sent are compared; otherwise, the templates are compared.
     """
     is_exact = bool(candidate.attempt) or not has_attempt(candidate.template)
     url, service = normal_url(candidate.url), record.service_of(candidate.base_url)
@@ -216,9 +216,10 @@ def _holders(candidate: _Candidate, record: Record) -> dict[str, Attempt]:
 
 
 def _already_recorded(candidate: _Candidate, statement: Import, context: StatementContext, record: Record) -> Message:
-    """Return the message that nothing is left to record.
+    """Return a message saying that nothing is left to record.
 
-    One step is for a second subscription; the others are for attempts that exist although they are recorded as removed.
+    One step imports a second subscription; the others are for attempts that exist although they are recorded as
+    removed.
     """
     codes = [word for code in statement.codes for word in ("--code", code)]
     new_id = "ID" if has_attempt(candidate.template) else context.new_id()
@@ -238,7 +239,7 @@ def _already_recorded(candidate: _Candidate, statement: Import, context: Stateme
 
 
 def _recorded_differently(attempt: Attempt, candidate: _Candidate) -> Message | None:
-    """Return a message if the candidate's own attempt is recorded, but as gone or at another address."""
+    """Return a message if the candidate's own attempt is recorded as gone or at another address, otherwise None."""
     if not attempt.in_force:
         return _recorded_as_gone(attempt)
     return _recorded_elsewhere(attempt, candidate) if attempt.address != candidate.address else None
@@ -250,7 +251,7 @@ def _recorded_elsewhere(attempt: Attempt, candidate: _Candidate) -> Message:
 
 
 def _recorded_as_gone(attempt: Attempt) -> Message:
-    """Return the message that an attempt is recorded as not in force, with the step to record that it exists."""
+    """Return a message saying that an attempt is recorded as not in force, with the step to record that it exists."""
     exists = resolve_step(attempt, "if it exists, run", "--created", force=not attempt.unresolved)
     known = "removed" if attempt.removed else "not created"
     what = f"attempt {attempt.id} is already recorded{'' if attempt.unresolved else f', as {known}'}"

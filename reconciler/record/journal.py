@@ -145,12 +145,12 @@ class Journal:
             self.notes.write(note_of_last, lambda former: former.entries < entries)
 
     def note_closed(self, reading: Reading) -> None:
-        """Remember that the record is closed. The record in which it continues must then contain its head."""
+        """Remember that the record is closed. From then on, the record at the new place must contain its head."""
         if Obstacle.NOT_FROM_HERE not in reading.standing.obstacles:
             self.notes.write(self._note_of(reading.record, reading.record.entries, reading.record.head))
 
     def catch_up(self, reading: Reading) -> None:
-        """Update the second place to the head that was read if an interrupted append left it behind."""
+        """Update the second place to the head that was read, if an interrupted append failed to do so."""
         if reading.standing.first_gate_open and reading.second not in (None, reading.record.head):
             self.store.append(reading.record.head, b"", "", second=reading.record.head)
 

@@ -271,7 +271,7 @@ class Proposal(Struct, frozen=True):
 
 
 def propose(statement: Statement, context: StatementContext, ids: Sequence[str] = ()) -> Proposal:
-    """Return the proposal of a statement. Raises Refused and SelectionError, with the steps to take.
+    """Return the proposal for a statement. Raises Refused and SelectionError, with the steps to take.
 
     `ids` are the ids of a proposal that was shown earlier; they are reused before new ones are drawn.
     """
@@ -303,7 +303,7 @@ def digest_of(record: str, facts: Sequence[AnyFact], drawn: Sequence[str]) -> st
 
 
 def _comparable(fact: AnyFact) -> AnyFact:
-    """Return a fact without fields that vary (a sealed secret) or that need credentials (an account)."""
+    """Return a fact without the fields that vary between runs (a sealed secret) or need credentials (an account)."""
     match fact:
         case SecretSet():
             return replace(fact, secret="")

@@ -45,9 +45,9 @@ class Complete(Struct, frozen=True):
 class Import(Struct, frozen=True):
     """States that subscriptions were created by other means.
 
-    These are the desired subscriptions that `where` matches or, if `url` is given, one with this URL. `codes`, if
-    given, replace the desired codes. `attempt` is the id in the URL as sent if the template has `{attempt}`; otherwise
-    it is any new id.
+    These are the desired subscriptions that `where` matches or, if `url` is given, the subscription with this URL.
+    `codes`, if given, replace the desired codes. `attempt` is the id in the URL as sent if the template has
+    `{attempt}`; otherwise it is any new id.
     """
 
     where: str
@@ -59,7 +59,7 @@ class Import(Struct, frozen=True):
 class Resolve(Struct, frozen=True):
     """States that attempts with an unknown outcome were created, or were not created.
 
-    `attempts` are their ids. If it is empty, the statement applies to all unknown attempts.
+    `attempts` are their ids. If there are none, the statement applies to all attempts with an unknown outcome.
     """
 
     where: str
@@ -115,14 +115,17 @@ class SetSecret(Struct, frozen=True):
 
 
 class Observe(Struct, frozen=True):
-    """States that notifications were received. The facts in `received` have no time yet; `notices` are for a person."""
+    """States that notifications were received.
+
+    The facts in `received` have no time yet. `notices` are messages for a person.
+    """
 
     received: tuple[Received, ...]
     notices: tuple[Message, ...] = ()
 
 
 class Recover(Struct, frozen=True):
-    """Adds all facts of another history to the record. `source` names the origin of its lines."""
+    """Adds all facts of another history to the record. `source` says where its lines were read."""
 
     source: str
     lines: tuple[Line, ...]
@@ -140,8 +143,8 @@ class StatementContext(Struct, frozen=True):
 
     `expected` is the id that `record:` names, `notes` are the notes that concern the record, and `second` is as in
     `Stored`. `continues` is true if the record is closed and continues at a place that can be read. `signs` returns the
-    codes that were received at an attempt's URL since its create and that no other attempt explains. `unrecovered` has
-    a message for each attempt about which a recovery file has more facts. `new_id` draws an id.
+    codes that were received at an attempt's URL since it was created and that no other attempt explains. `unrecovered`
+    has a message for each attempt about which a recovery file has more facts. `new_id` draws an id.
     """
 
     standing: Standing

@@ -1,4 +1,4 @@
-"""The interface of every store: read the whole record, and append to it if its head has not moved."""
+"""The interface of every store, which reads the whole record and appends to it if its head has not moved."""
 
 from __future__ import annotations
 
