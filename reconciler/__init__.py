@@ -1,6 +1,6 @@
 """Declarative webhook subscriptions for a service that can create, but not list, change or delete them.
 
-The pipeline, which ARCHITECTURE.md describes by function:
+The pipeline in short; ARCHITECTURE.md names the modules of each step:
 
 1. `desired` reads the YAML files in `config/` into a `Desired`: the targets and the subscriptions desired on each. If
    they have mistakes, it reports every mistake with its position.
@@ -9,7 +9,7 @@ The pipeline, which ARCHITECTURE.md describes by function:
 3. `planning` compares the two values and returns a `Plan`, which is frozen, sorted and serialisable. It uses no
    network, clock or credentials.
 4. `applying` carries out the plan. For each create it appends an *intent* to the record, sends the call after the
-   intent is durable, and appends the *outcome* before anything depends on it. Appends are compare-and-append on the
+   intent is durable, and appends the *outcome* before anything depends on it. Each append is conditional on the
    record's head, so two runs cannot both send a create. The protocol is a state machine without I/O; a driver
    performs its effects with threads.
 5. `service` sends one call and decides its outcome: created, certainly not created, or unknown. Only a call that

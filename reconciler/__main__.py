@@ -15,7 +15,7 @@ gc.set_threshold(_COLLECTOR_THRESHOLD)
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C during loading needs no report and no entry
 
-from reconciler.cli.main import main  # noqa: E402 - loaded under the above
+from reconciler.cli.main import main  # noqa: E402 - loaded with these settings
 
 if __name__ == "__main__":
     main()

@@ -47,7 +47,7 @@ def write_at(descriptor: int, data: bytes, offset: int) -> None:
 def make_directory(path: Path, mode: int) -> None:
     """Create a directory and its parents, durably. The mode of existing directories is not changed.
 
-    Raises NotADirectoryError if something else has the name, and OSError if the directory cannot be created.
+    Raises NotADirectoryError if a path exists and is not a directory, and OSError if the directory cannot be created.
     """
     if path.is_dir():
         settle_name(path)
@@ -103,7 +103,7 @@ def replace_file(path: Path, data: bytes, mode: int) -> None:
 
 @contextmanager
 def written_beside(path: Path, data: bytes, mode: int) -> Iterator[Path]:
-    """Write `data` durably to a temporary file next to `path`. Yield it, so that the caller can link it to `path`."""
+    """Write `data` durably to a temporary file next to `path`. Yield the file's path, for the caller to link."""
     beside = _write_beside(path, data, mode)
     try:
         yield beside
@@ -183,7 +183,7 @@ def _lock_now(descriptor: int) -> bool:
 
 
 def _holder(descriptor: int) -> str:
-    """Return a description of the process that holds the lock on an open file, if /proc shows it.
+    """Return a description of the process that holds the lock on an open file, or "another process" if it is unknown.
 
     The description has only the program's name, because the arguments may contain secrets.
     """

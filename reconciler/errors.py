@@ -1,11 +1,11 @@
-"""Messages as data, and the tree of errors. Each class has the exit code of a run that ends with it.
+"""Messages as data, and the tree of errors. Each class has the exit code of a run that ends with such an error.
 
 ::
 
     ReconcilerError             1   one message, or several: what, where, what to do next
     ├── ConfigError             1   every mistake found in config/, each with its place
     ├── SettingsError           1   a flag, a variable or a file named by one
-    ├── SelectionError          1   a -t that matches nothing
+    ├── SelectionError          1   a target pattern that is malformed or matches nothing
     ├── Refused                 1   a gate or a guard stopped the run before anything was changed
     ├── RecordError             1   the record
     │   ├── RecordMissing       1   no record at the place: never treated as an empty record
@@ -128,7 +128,7 @@ class RecordMissing(RecordError):
 
 
 class RecordDamaged(RecordError):
-    """The record is not valid; the message names the first line that breaks it."""
+    """The record is not valid; the message names the first invalid line."""
 
 
 class RecordClosed(RecordError):
@@ -136,7 +136,7 @@ class RecordClosed(RecordError):
 
 
 class HeadMoved(RecordError):
-    """An append was refused because the record no longer has the head that the append was made for."""
+    """An append was refused because the record no longer has the head that the append expected."""
 
 
 class StoreUnavailable(RecordError):

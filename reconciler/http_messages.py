@@ -29,7 +29,7 @@ Headers = tuple[tuple[str, str], ...]
 
 
 class Response(Discreet, frozen=True):
-    """A response; the server adds Content-Length, Date and Connection."""
+    """A response. The server adds Content-Length, Date and Connection."""
 
     unprinted = ("body",)
 
@@ -39,7 +39,7 @@ class Response(Discreet, frozen=True):
 
 
 class Request(Discreet, frozen=True):
-    """A request. `target` is the path and the query as sent. `headers` are in order and may repeat a name.
+    """A request. `target` is the path and the query as sent. `headers` are in the order sent; names may repeat.
 
     `problem` is the answer to a request that could not be read, or None. For such a request, `body` is empty, and other
     fields may be empty.
@@ -84,7 +84,7 @@ class Head(Struct, frozen=True):
 
 
 def parse_head(lines: list[str]) -> Head:
-    """Parse the lines of a request's head. The lines have no line ends. Raises Malformed."""
+    """Parse the lines of a request's head, given without their line ends. Raises Malformed."""
     request_line = _REQUEST_LINE.fullmatch(lines[0])
     if request_line is None:
         raise Malformed(400, "expected a method, a path and HTTP/1.1")
@@ -119,7 +119,10 @@ def _announced_length(lengths: list[str], codings: list[str], *, is_old: bool) -
 
 
 def _read_line(stream: BufferedReader, limit: int, status: int) -> bytes:
-    """Return a line with its CRLF. Raises Malformed for any other line end, and with `status` for an overlong line."""
+    """Return a line with its CRLF. Raises Malformed for any other line end.
+
+    For a line of more than `limit` bytes, the error has `status`.
+    """
     line = stream.readline(limit)
     if not line.endswith(b"\r\n") or b"\r" in line[:-2]:
         raise Malformed(status if len(line) == limit else 400, "expected lines that end with CRLF")

@@ -1,8 +1,8 @@
 """An HTTP/1.1 server on 127.0.0.1 that calls a function for each request; used by the sandbox and the receiver.
 
 Each connection has a thread. Requests are parsed strictly (RFC 9112): an ambiguous request is answered with 400. The
-resources of a sender are limited: the sizes of the head and the body, the time for a request, and the number of
-connections. If there are too many connections, the oldest one without a complete request is closed.
+resources that a sender can use are limited: the sizes of the head and the body, the time for a request, and the number
+of connections. If there are too many connections, the oldest one without a complete request is closed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FAREWELL = 5.0  # seconds for requests in progress when the server stops
 
 
 class _TooSlow(Exception):
-    """Raised after the time limit. It is not an OSError, which readers would treat as a broken connection."""
+    """Raised after the time limit. It is not an OSError, because that would be treated as a broken connection."""
 
 
 class _PacedSocket(RawIOBase):
@@ -67,11 +67,12 @@ def send_whole(connection: socket, head: bytes, response: Response) -> None:
 
 
 class Server(ThreadingHTTPServer):
-    """A server on a port of 127.0.0.1 (0: any free port). The port is bound at once and served in a `with` block.
+    """A server on a port of 127.0.0.1 (0: any free port). The port is bound at once.
 
-    `handle` answers a request, and `failed` is called with each exception that `handle` raises. `transmit` sends a
-    response. A sender has `patience` seconds to send a request, and the same time to begin the next one. `url` is the
-    server's address without a path. Raises SettingsError if the port is not available.
+    Requests are answered within a `with` block. `handle` answers a request, and `failed` is called with each exception
+    that `handle` raises. `transmit` sends a response. A sender has `patience` seconds to send a request, and the same
+    time to begin the next one. `url` is the server's address without a path. Raises SettingsError if the port is not
+    available.
     """
 
     daemon_threads = True
@@ -109,7 +110,7 @@ class Server(ThreadingHTTPServer):
         self.stop()
 
     def stop(self) -> None:
-        """Stop accepting connections, give requests already read some seconds to be answered, and end the threads."""
+        """Stop accepting connections, wait some seconds for the requests in progress, and end the threads."""
         if self._acceptor.ident is not None:
             self.shutdown()
             self._acceptor.join()
@@ -162,11 +163,11 @@ class Server(ThreadingHTTPServer):
             self._reading[current_thread()] = self._answering.pop(current_thread())
 
     def shutdown_request(self, request: Any) -> None:
-        """Close a connection at once. The inherited method shuts it down first, so no reset could be sent."""
+        """Close a connection at once. The inherited method would shut it down first, which prevents a reset."""
         self.close_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the base class gives them
-        """Ignore an error of a sender that has disconnected, and report any other error."""
+        """Ignore an error that a broken connection caused, and report any other error."""
         problem = sys.exception()
         if isinstance(problem, Exception) and not isinstance(problem, OSError):
             self.failed(problem)
@@ -225,7 +226,7 @@ class _Connection(StreamRequestHandler):
             self.server.transmit(self.connection, head, response)
 
     def _read(self) -> tuple[Request, bool]:
-        """Return the next request, and True if it is the last. `problem` is the answer to an unreadable request."""
+        """Return the next request, and True if it is the last one on the connection."""
         self._paced.allow(self.server.patience)
         begun = Request()
         try:
@@ -243,7 +244,7 @@ class _Connection(StreamRequestHandler):
         return Request(begun.method, begun.target, begun.headers, problem=refusal), True
 
     def _drain(self) -> None:
-        """Read the rest of the request: closing earlier would reset the connection, and the answer would be lost."""
+        """Read the rest of the request, because closing the connection earlier would reset it and lose the answer."""
         with suppress(OSError, _TooSlow):
             self.connection.shutdown(SHUT_WR)
             self._paced.allow(_DRAIN_SECONDS)

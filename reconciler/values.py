@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
 SHORTEST_SECRET = 8
-"""The minimum length in characters of a value that is hidden as a secret. A shorter value may occur in any text."""
+"""The minimum length in characters of a value that is hidden as a secret. A shorter value could occur in any text."""
 
 
 class Discreet(Struct, frozen=True):

@@ -1,6 +1,6 @@
 r"""Captured notifications and their file format: JSON Lines in UTF-8, one object for each notification.
 
-`listen --record` writes such a file, and a partner's endpoint can write it too; `state observe` reads it. The fields:
+`listen --record` writes such a file, and so can a partner's endpoint; `state observe` reads it. The fields:
 
 =============  =====================================================================================================
 `at`           when it was received: ISO 8601 with an offset from UTC, or Z
@@ -68,7 +68,7 @@ class _Coded(Struct, rename="pascal"):
 
 
 def line_of(captured: Captured) -> bytes:
-    """Return a notification as a line of the file, with its newline. The line is ASCII: no terminal interprets it."""
+    """Return a notification as a line of the file, with its newline. It is ASCII, so no terminal acts on it."""
     headers = [[name, _LEFT_OUT if name.lower() in _UNRECORDED else value] for name, value in captured.headers]
     document = {
         "at": captured.at,
@@ -91,7 +91,7 @@ def code_of(body: bytes | str) -> str:
 
 
 def parse_line(line: bytes, where: str) -> Captured:
-    """Return the notification in a line. Raises SettingsError, whose message shows no value of the line."""
+    """Return the notification in a line. Raises SettingsError; its message shows no value from the line."""
     try:
         read = msgspec.json.decode(line, type=_Line)
         what = "" if read.at.tzinfo else "`at` has no UTC offset"
@@ -116,7 +116,7 @@ def parse_line(line: bytes, where: str) -> Captured:
 def read_captured(path: Path) -> Iterator[Captured]:
     """Yield the notifications in a capture file (`-` is standard input) in order. An incomplete last line is ignored.
 
-    Raises SettingsError if the file cannot be read, or if a line is invalid; the message then has the line's number.
+    Raises SettingsError if the file cannot be read, or if a line is invalid; the message then contains the line number.
     """
     try:
         with nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb") as file:

@@ -38,9 +38,7 @@ _MOST_HEADERS, _MOST_CHARACTERS, _MOST_PREFIXES, _MOST_MOMENTS = 200, 1024, 8, 1
 def verify(scheme: Verification, secrets: Iterable[bytes], headers: Headers, body: bytes) -> str | None:
     """Return None if this request was signed with one of the secrets, otherwise the reason why it is refused.
 
-    The comparison takes constant time.
-
-    A secret that is not valid in the `key_encoding` matches no signature.
+    The comparison takes constant time. A secret that is not valid in the `key_encoding` matches no signature.
     """
     value = _header(headers, scheme.header)
     if value is None:
@@ -73,8 +71,7 @@ def detect(secrets: Iterable[bytes], headers: Headers, body: bytes) -> list[Veri
     """Return all schemes under which this request was signed with one of the secrets, sorted.
 
     All headers, algorithms and encodings are tried, with every prefix that occurs. The signed content is assumed to be
-    the body, alone or after the value of a header that looks like a time or an id. The work is bounded,
-    whatever the headers.
+    the body, alone or after the value of a header that looks like a time or an id. The work is bounded for any headers.
     """
     headers = [(name, value) for name, value in list(headers)[:_MOST_HEADERS] if len(value) <= _MOST_CHARACTERS]
     places = _signatures(headers)
@@ -145,7 +142,10 @@ def _items(value: str, prefix: str) -> Iterator[str]:
 
 
 def _decode(text: str, encoding: str) -> bytes:
-    """Decode a text; return b"" if it is invalid. Base64 may use either alphabet, with or without padding."""
+    """Return the bytes that `text` encodes, or b"" if it is invalid.
+
+    Base64 may use either alphabet, with or without padding.
+    """
     if encoding == "hex":
         return bytes.fromhex(text) if _HEX.fullmatch(text) else b""
     plain = text.rstrip("=").replace("-", "+").replace("_", "/")

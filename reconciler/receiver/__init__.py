@@ -1,8 +1,8 @@
 """A receiver of notifications, and a verifier for a partner's own endpoint. RECEIVER.md documents the public names.
 
 `listen` stands in for a partner's endpoint during development: it serves `Receiver.handle(request) -> response` on
-127.0.0.1. A notification gets a 2xx only after it was durably appended to a capture file. The package shares no code
-with `reconciler.service`.
+127.0.0.1. A notification gets a 2xx only after it has been durably appended to a capture file. The package shares no
+code with `reconciler.service`.
 """
 
 from reconciler.model.desired import Verification

@@ -33,7 +33,7 @@ class CaptureFile:
     """An open capture file. Several processes may append to one file.
 
     A missing file is created with access for its owner only. Raises SettingsError for a file that cannot be written or
-    has other contents.
+    is not a capture file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -76,7 +76,7 @@ class CaptureFile:
             os.close(self._descriptor)
 
     def _check_ours(self) -> None:
-        """Raise SettingsError for a file with other contents: an append would remove its incomplete last line."""
+        """Raise SettingsError unless this is a capture file: an append to another file could destroy its last line."""
         is_regular = stat.S_ISREG(os.fstat(self._descriptor).st_mode)
         start = os.pread(self._descriptor, LINE_LIMIT, 0) if is_regular else b""
         first, newline, _ = start.partition(b"\n")

@@ -106,9 +106,9 @@ class Receiver:
         return Response(delivery.status, text.encode(), (("Content-Type", "text/plain; charset=utf-8"), *allow))
 
     def _refuse(self, request: Request, captured: Captured, refusal: Refusal | None) -> Delivery | None:
-        """Return the refusal of a request, or None if it is acceptable.
+        """Return the refusal of a request, or None if the request is acceptable.
 
-        It is refused if it is not a notification, if its path is unknown or, with `enforce`, if its signature is bad.
+        A request is refused if it is not a notification, its path is unknown or, with `enforce`, its signature is bad.
         """
         if request.problem is not None:
             return Delivery(

@@ -1,6 +1,6 @@
 """Answers requests to the endpoints of the service and of its operator.
 
-The operator's endpoints are below `/_sandbox` and accept only JSON, which a web page from another origin cannot send.
+The operator's endpoints are under `/_sandbox` and accept only JSON, which a web page from another origin cannot send.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Service:
             }
 
     def handle(self, request: Request) -> Response:
-        """Return the response to any request."""
+        """Return the response to a request."""
         if request.problem is not None:
             return error_response(request.problem.status, "invalid_request", request.problem.body.decode().strip())
         method, endpoint = self._endpoints.get(request.path, ("", None))
@@ -181,7 +181,7 @@ def _json_response(status: int, document: object, *headers: tuple[str, str]) -> 
 
 
 def _json_object(request: Request) -> dict[str, object]:
-    """Return the request's JSON object. Refuse any other content type with 415, and any other body with 400.
+    """Return the JSON object in the body. Refuse a content type other than JSON with 415, and any other body with 400.
 
     Numbers with a fraction or an exponent become strings, exactly as written.
     """
@@ -197,7 +197,10 @@ def _json_object(request: Request) -> dict[str, object]:
 
 
 def _subscription_of(document: dict[str, object]) -> tuple[tuple[str, ...], str]:
-    """Return the event codes and the URL of a create request (service description, section 2.2), or refuse it."""
+    """Return the event codes and the URL in a create request (service description, section 2.2).
+
+    An invalid request is refused.
+    """
     if set(document) != {"eventCodes", "webhookUrl"}:
         raise _Refusal(400, "invalid_request", "expected exactly the fields eventCodes and webhookUrl")
     codes, url = document["eventCodes"], document["webhookUrl"]

@@ -104,7 +104,8 @@ class Delivery(Struct, frozen=True, tag="triggered"):
 class Attempted(Struct, frozen=True, tag="attempted"):
     """A delivery was attempted.
 
-    `status` is None if there was no answer. `due` is the time of the retry in epoch seconds, or None for no retry.
+    `status` is None if there was no answer. `due` is the time of the retry in epoch seconds, or None if no
+    retry follows.
     """
 
     id: str
@@ -145,7 +146,7 @@ def sign_notification(body: bytes, secret: str) -> str:
     """Return the value of the X-Signature header: `sha256=` and the HMAC-SHA-256 of the raw body in hex.
 
     The key of the HMAC is the secret in UTF-8. The service does not document how it signs (service description, section
-    6), so this scheme is the sandbox's own. In `config/` it is `{header: X-Signature, algorithm: hmac-sha256, prefix:
+    6), so this scheme is the sandbox's own. In `config/`, write `{header: X-Signature, algorithm: hmac-sha256, prefix:
     "sha256=", encoding: hex}`.
     """
     return f"sha256={hmac.digest(secret.encode(), body, hashlib.sha256).hex()}"

@@ -173,7 +173,7 @@ FAULT_NAMES = (*FAULTS, *(f"{kind}-{name}" for kind in _KINDS[1:] for name in _A
 
 
 class FaultPlan:
-    """Chooses a fault for each request: a fault ordered with `fail_next`, otherwise a fault at random.
+    """Chooses a fault, or none, for each request: a fault set with `fail_next` comes first, otherwise chance decides.
 
     `probabilities` maps fault names to numbers from 0 to 1; the numbers for one endpoint add up to at most 1. With
     the same `seed`, each endpoint repeats its sequence of faults. Raises SettingsError for an unknown name or an
@@ -203,7 +203,7 @@ class FaultPlan:
     def draw(self, kind: str, targets: Collection[str], *, spared: bool = False) -> Fault | None:
         """Return the fault for the next request to one of `targets`, or None.
 
-        With `spared`, no fault drawn at random revokes a token.
+        If `spared` is true, a fault that revokes the token is not chosen at random.
         """
         for scripted in self._scripted[kind]:
             if scripted[1] is None or scripted[1] in targets:

@@ -55,7 +55,7 @@ class Target(Discreet, frozen=True):
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Raise SettingsError if there is no name, if a name is invalid, or if two names yield the same variables."""
+    """Raise SettingsError if there are no names, if a name is invalid, or if two names yield the same variables."""
     seen: dict[str, str] = {}
     for name in names:
         if not _TARGET_NAME.fullmatch(name):

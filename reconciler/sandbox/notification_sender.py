@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from reconciler.sandbox.events import Delivery, Subscription
     from reconciler.sandbox.world import World
 
-ANSWER_WITHIN = 5.0  # seconds; only described as timely (service description, section 8)
+ANSWER_WITHIN = 5.0  # seconds; the service only asks for a timely answer (service description, section 8)
 _WORKERS = 8
 _ANSWER_LIMIT = 64 * 1024  # bytes of an answer to read, so that the endpoint can finish writing it
-_UNQUOTED = "".join(map(chr, range(0x21, 0x7F)))  # a URL is sent as it was subscribed; only what HTTP forbids is quoted
+_UNQUOTED = "".join(map(chr, range(0x21, 0x7F)))  # URLs are sent unchanged, except what HTTP forbids
 
 
 class NotificationSender:
@@ -80,7 +80,7 @@ class NotificationSender:
             self._world.settle(delivery, subscription, status, detail, final=False)
 
     def _post(self, parts: SplitResult, body: bytes, secret: str) -> int:
-        """Send a notification and return the status of the answer. Raises OSError and HTTPException."""
+        """Send a notification and return the status of the answer. Raises OSError or HTTPException if there is none."""
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         headers = {"Content-Type": "application/json", SIGNATURE_HEADER: sign_notification(body, secret)}
         connection = HTTPConnection(parts.hostname or "", parts.port, timeout=ANSWER_WITHIN)

@@ -22,15 +22,16 @@ _CONNECTIONS = 512
 
 
 class Sandbox:
-    """The lending service on a port of 127.0.0.1. The port is bound at once and served from `start` until `close`.
+    """The lending service on a port of 127.0.0.1. The port is bound at once.
 
-    With a `directory` the sandbox keeps its state, and a later sandbox continues with the same URLs, accounts and
-    subscriptions, and repeats unfinished deliveries. It also keeps the port, unless another port is given. Without a
-    kept port, 0 means any free port. Faults and request counts start anew.
+    Requests are answered from `start` until `close`. The sandbox stores its state in `directory`, if given. A later
+    sandbox with the same directory has the same URLs, accounts and subscriptions, and repeats unfinished deliveries. A
+    `port` of 0 means the same port as before or, in a new sandbox, any free port. Faults and request counts are not
+    stored.
 
     `retry_interval` and `token_lifetime` are in seconds. `faults` maps fault names to probabilities (see the module
-    `faults`), and `seed` makes the choices repeatable. `accounts` maps targets to client id and secret; missing
-    accounts are chosen at random. Raises SettingsError.
+    `faults`), and `seed` makes the choice of faults repeatable. `accounts` maps targets to client id and secret;
+    missing accounts are chosen at random. Raises SettingsError.
     """
 
     def __init__(
@@ -91,7 +92,7 @@ class Sandbox:
         self._sender.start()
 
     def close(self) -> None:
-        """End every connection, delivery and thread within seconds. May be called more than once."""
+        """End all connections, deliveries and threads within a few seconds. May be called more than once."""
         self._server.stop()
         self._sender.close()
         self._stack.close()

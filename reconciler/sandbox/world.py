@@ -215,7 +215,10 @@ class World:
                 self.create(target, codes, url, account)
 
     def settle(self, delivery: Delivery, to: Subscription, status: int | None, detail: str, *, final: bool) -> None:
-        """Record the result of a delivery attempt. Retry a failure later, unless it is `final` or the last attempt."""
+        """Record the result of a delivery attempt.
+
+        A failed attempt is retried later, unless it was the last one or the failure is `final`.
+        """
         now = self._clock()
         failed = status is None or not 200 <= status < 300
         due = now + self.retry_interval if failed and not final and delivery.number < ATTEMPTS else None
@@ -260,7 +263,7 @@ FILE = "sandbox.jsonl"
 
 
 class Memory:
-    """Reads the events of earlier runs from a file, and appends new events. It creates the directory and the file.
+    """Reads the events of earlier runs from a file, and appends new events. A missing file or directory is created.
 
     Only one sandbox at a time can open the file. An incomplete last line is removed. Raises SettingsError.
     """

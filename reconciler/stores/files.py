@@ -92,7 +92,7 @@ class FileStore:
                 sync_directory(directory)
 
     def _begin(self, lines: bytes) -> None:
-        """Write a temporary file and link it: unlike a rename, a link fails if the name exists."""
+        """Create the file by linking a temporary file: unlike a rename, a link fails if the file exists."""
         make_directory(self._file.parent, _DIRECTORY_MODE)
         with written_beside(self._file, lines, _FILE_MODE) as beside:
             try:
@@ -103,7 +103,7 @@ class FileStore:
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
-        """Yield the open, locked file. If the file was replaced during the wait, the new file is opened."""
+        """Lock the file and yield its descriptor. If the file is replaced during the wait, the new file is opened."""
         while True:
             try:
                 descriptor = open_regular(self._file, os.O_RDWR | os.O_NOFOLLOW)
@@ -154,7 +154,7 @@ def _write_after(descriptor: int, end: int, lines: bytes) -> None:
 
 
 def _last_line(descriptor: int) -> tuple[int, bytes]:
-    """Return the offset after the last complete line, and the line. Only the end of the file is read."""
+    """Return the offset at which the last complete line ends, and that line. Only the end of the file is read."""
     size = os.fstat(descriptor).st_size
     span = 8192
     while True:

@@ -38,10 +38,10 @@ _NO_CREDENTIALS = Step(
 def open_store(place: str, config: Path, cache: Path) -> Store:
     """Return the store for a place.
 
-    Paths are relative to the directory that contains `config`, and `git:` means the repository there. Git keeps a copy
-    of the branch below `cache`. A remote place is not contacted yet. A place appears in a message only after it has
-    been checked for credentials. Raises SettingsError for an invalid place, and for a place whose library is not
-    installed.
+    Paths are relative to the directory that contains `config`, and `git:` means the repository there. A store on a git
+    branch keeps a copy of the branch under `cache`. A remote place is not contacted yet. A place appears in a message
+    only after it has been checked for credentials. Raises SettingsError for an invalid place, and for a place whose
+    library is not installed.
     """
     root = Path(os.path.abspath(config)).parent  # noqa: PTH100 - a symbolic link to config/ is not resolved
     if not place.strip():

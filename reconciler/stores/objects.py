@@ -103,7 +103,7 @@ class ObjectStore:
         self._prove()
 
     def _look(self) -> tuple[Held, ...]:
-        """Return the current segments. Raises StoreUnavailable, and RecordDamaged if a segment is missing."""
+        """Return the current segments. Raises RecordDamaged if one is missing, StoreUnavailable if a request fails."""
         for pause in _PAUSES:
             time.sleep(pause)
             numbers = [int(match[1]) for match in map(_KEY.fullmatch, self._bucket.keys()) if match]
@@ -202,7 +202,7 @@ _ENDPOINTS = {
     "gs": (),
     "az": ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"),
 }
-"""Environment variables for the endpoint, the most specific first. By itself, obstore would read any of them."""
+"""Environment variables for the endpoint, the most specific first. On its own, obstore might use any of them."""
 _CREDENTIALS = {
     "s3": "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION",
     "gs": "GOOGLE_APPLICATION_CREDENTIALS",
@@ -229,7 +229,7 @@ class Bucket:
     """
 
     def __init__(self, place: str, scheme: str, bucket: str, prefix: str) -> None:
-        """Raise SettingsError if the environment variables are invalid."""
+        """Raise SettingsError if the environment variables contain invalid settings."""
         self.place = place
         self._scheme = scheme
         for name in [name for name, value in os.environ.items() if name.startswith(_PREFIX_OF[scheme]) and not value]:
@@ -254,7 +254,7 @@ class Bucket:
             raise SettingsError(Message("objects-settings", what, place, (step,))) from None
 
     def keys(self) -> list[str]:
-        """Return the keys of the objects below the prefix, in any order."""
+        """Return the keys of the objects directly under the prefix, in any order and without the prefix."""
         listed = self._done([lambda: obstore.list_with_delimiter(self._reading)])[0]
         return [entry["path"].rpartition("/")[2] for entry in listed["objects"]]
 
@@ -263,7 +263,10 @@ class Bucket:
         return self._done([partial(self._get, key) for key in keys])
 
     def put(self, key: str, data: bytes, version: Mapping[str, str] | None) -> None:
-        """Write an object if it still has `version` or, for None, does not exist yet. Raises Conflict otherwise."""
+        """Write an object if it still has `version`, or if `version` is None and no such object exists.
+
+        Raises Conflict otherwise.
+        """
         mode: Any = version or "create"
 
         def write() -> bool:
@@ -300,7 +303,7 @@ class Bucket:
     def _failure(self, text: str) -> StoreUnavailable:
         """Return an error that says what failed, without secrets.
 
-        The library's text quotes responses and URLs, so only known words are taken from it.
+        `text` is obstore's message. It quotes responses and URLs, so only known words are taken from it.
         """
         status = re.search(r"status code: (\d{3})|\b(4\d\d|5\d\d) [A-Z]", text)
         code = re.search(r"<Code>(\w+)</Code>", text)

@@ -1,7 +1,7 @@
 """Stores a record in a table of a PostgreSQL database: one row for each line, with the line number as primary key.
 
 The primary key makes the database reject the second of two appends to the same head. An append is one transaction on
-its own connection and keeps no session state, so a connection pooler may be in between.
+its own connection and keeps no session state, so the connection may go through a pooler.
 """
 
 from __future__ import annotations

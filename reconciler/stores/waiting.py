@@ -20,7 +20,7 @@ def at_once(jobs: Sequence[Callable[[], T]], patience: float) -> list[T]:
     """Run jobs in parallel and return their results in order.
 
     Raises the exception of a failed job, and TimeoutError after `patience` seconds. In both cases, jobs that have not
-    begun are cancelled; running jobs are ignored and end with the process.
+    begun are cancelled. Running jobs continue, but nothing waits for them, and they do not keep the process alive.
     """
     until = time.monotonic() + patience
     pending = deque(enumerate(jobs))

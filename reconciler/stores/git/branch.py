@@ -57,7 +57,7 @@ class _Seen(Struct, frozen=True):
 
 
 def open_git(place: str, root: Path, cache: Path) -> GitStore:
-    """Return the store for `git:BRANCH`, in the repository of the directory `root`, or for `git+URL#BRANCH`.
+    """Return the store for `git+URL#BRANCH`, or for `git:BRANCH`, which refers to the repository at `root`.
 
     Raises SettingsError if the place is invalid, and StoreUnavailable if git cannot run.
     """
@@ -102,9 +102,9 @@ class GitStore:
         return Stored(seen.data, seen.second)
 
     def append(self, head: str | None, lines: bytes, summary: str, *, second: str | None = None) -> None:
-        """Push a commit with the lines and the subject `summary`, and a commit with the second head.
+        """Push a commit that appends the lines, with the subject `summary`, and a commit that sets `second`.
 
-        Without `lines`, only the head branch is moved.
+        Without `lines`, only the head branch is moved; if `second` is None, it is not moved.
         """
         with self._appending:
             seen, self._seen = self._seen, None

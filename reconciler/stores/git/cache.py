@@ -96,7 +96,7 @@ class BranchCache:
         return result.out
 
     def commit(self, tip: str, name: str, data: bytes, subject: str) -> str:
-        """Return a new commit that changes one file of a tip. Raises StoreUnavailable."""
+        """Create a commit after `tip` that writes one file, and return its id. Raises StoreUnavailable."""
         blob = self._git.ask("hash-object", "-w", "--stdin", stdin=data).decode().strip()
         entries = self._entries(tip) | {name: ("100644 blob", blob)}
         listed = "".join(f"{kind} {oid}\t{path}\0" for path, (kind, oid) in entries.items())
@@ -105,7 +105,7 @@ class BranchCache:
         return self._git.ask("commit-tree", tree, *parent, stdin=subject.encode()).decode().strip()
 
     def push(self, *updates: BranchUpdate, dry: bool = False) -> None:
-        """Push new tips for all these branches or for none. Raises NoAtomicPush, and HeadMoved if a branch had moved.
+        """Move all these branches at the remote, or none. Raises NoAtomicPush, and HeadMoved if a branch had moved.
 
         Raises StoreUnavailable if the push failed for another reason or its outcome is unknown.
         """
@@ -141,7 +141,7 @@ class BranchCache:
         make_repository(self._path)
 
     def _entries(self, tip: str) -> _Entries:
-        """Return a mapping from each top-level name at a tip to its mode and type, and its id. Raises CacheDamaged."""
+        """Return the top-level names at a tip, each with its mode and type, and its object id. Raises CacheDamaged."""
         if not tip:
             return {}
         result = self._git.run("ls-tree", "-z", tip)

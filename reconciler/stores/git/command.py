@@ -28,7 +28,10 @@ _REMOVED_VARIABLES = re.compile(
     r"|NAMESPACE|SHALLOW_FILE|GRAFT_FILE|NO_REPLACE_OBJECTS|REPLACE_REF_BASE|QUARANTINE_PATH|CONFIG|DEFAULT_HASH"
     r"|AUTHOR_DATE|COMMITTER_DATE|TRACE\w*|CURL_VERBOSE)|RECONCILER_.*"
 )
-"""Matches variables to remove: this program's, which hold credentials, and those for tracing or a hook's repository."""
+"""Matches the variables that git must not see.
+
+This program's own variables may hold credentials; the others turn on tracing or come from a hook.
+"""
 _USER_INFO = re.compile(r"(?<=://)[^/\s]*@")
 _NOISE = re.compile(r"\s*$|hint: |error: failed to push some refs|\d\d:\d\d:\d\d\.")
 _UNTRUSTED = re.compile(r"dubious ownership in repository at '(.*)'")
@@ -108,9 +111,9 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return `environment` without this program's variables and those for tracing or for another repository.
+    """Return `environment` without the variables that git must not see (`_REMOVED_VARIABLES`).
 
-    Two added variables keep git from prompting and from translating its messages.
+    The added variables keep git from translating its messages, from prompting, and from taking optional locks.
     """
     kept = {name: value for name, value in environment.items() if not _REMOVED_VARIABLES.fullmatch(name)}
     return kept | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
@@ -122,7 +125,7 @@ def hide_user_info(text: str) -> str:
 
 
 def reason(stderr: str) -> str:
-    """Return one line that says why a git command failed: the last lines of stderr, without git's general advice."""
+    """Return one line that says why a git command failed: the end of stderr, without git's general advice."""
     untrusted = _UNTRUSTED.search(stderr)
     if untrusted:
         return f"git does not trust the repository at {untrusted[1]}, which belongs to another user"

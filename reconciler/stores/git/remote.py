@@ -45,7 +45,7 @@ _PLACE_FORMS = Step("use git:BRANCH, or git+URL#BRANCH")
 
 
 class Remote(Discreet, frozen=True):
-    """A branch of a remote repository. `settings` are all git settings in effect, `own` those of the remote itself.
+    """A branch of a remote repository. `settings` are all git settings in effect; `own` are those of this remote.
 
     Every field except the branch may hold credentials.
     """
@@ -64,7 +64,7 @@ class Remote(Discreet, frozen=True):
 
     @property
     def secrets(self) -> list[str]:
-        """Return the texts that no message may show: headers, and user names and passwords in URLs."""
+        """Return the strings that no message may show: headers, and user names and passwords in URLs."""
         urls = [self.url, *(text.removeprefix("url.") for setting in self.settings for text in setting)]
         found = [re.search(r"://([^/]*)@", url) for url in urls if not _WITHOUT_CREDENTIALS.match(url)]
         user_infos = [part for match in found if match for part in match[1].split(":", 1)]
@@ -73,10 +73,10 @@ class Remote(Discreet, frozen=True):
 
 
 def remote_of(place: str, git: Git) -> Remote:
-    """Return the remote branch that a place names. For `git:BRANCH`, `git` runs in the repository.
+    """Return the remote branch that a place names. `git` must run in the repository that `git:BRANCH` means.
 
-    The remote is the one that the current branch tracks, else `origin`, else the only remote. Raises SettingsError if
-    the place is invalid, if there is no remote, or if there are several and none is `origin`.
+    For `git:BRANCH`, the remote is the one that the current branch tracks, else `origin`, else the only remote. Raises
+    SettingsError if the place is invalid, if there is no remote, or if there are several and none is `origin`.
     """
     match = _PLACE.fullmatch(place)
     if match is None or (match["url"] is not None and not _URL.fullmatch(match["url"])):
@@ -104,7 +104,7 @@ def remote_of(place: str, git: Git) -> Remote:
 
 
 def environment_for(remote: Remote, inner: Settings, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return `environment` with variables for those settings of a remote that the cache's settings (`inner`) lack."""
+    """Return `environment` plus variables with the settings of `remote` that the cache's settings, `inner`, lack."""
     own = [(f"remote.{REMOTE_NAME}.{key}", value) for key, value in (("url", remote.url), *remote.own)]
     given = [*_missing(remote.settings, inner), *own, *_FIXED_SETTINGS]
     variables = {"GIT_CONFIG_COUNT": str(len(given))}
@@ -147,7 +147,7 @@ def _remote_name(git: Git, settings: Settings) -> str:
 
 
 def _missing(outer: Iterable[tuple[str, str]], inner: Settings) -> Settings:
-    """Return the relevant settings of `outer` that `inner` lacks.
+    """Return the settings of `outer` that match `_PASSED_ON` and that `inner` lacks.
 
     No setting is passed on twice, because a repeated Authorization header would be an error.
     """
