@@ -185,7 +185,7 @@ def _lock_now(descriptor: int) -> bool:
 def _holder(descriptor: int) -> str:
     """Return a description of the process that holds the lock on an open file, or "another process" if it is unknown.
 
-    The description has only the program's name, because the arguments may contain secrets.
+    The description has the process id and the program's name, but not the arguments, which may contain secrets.
     """
     status = os.fstat(descriptor)
     file = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"

@@ -84,7 +84,7 @@ def step(text: str, *command: str) -> Step:
 
 
 class ReconcilerError(Exception):
-    """The root of all errors. `messages` has at least one message."""
+    """The base class of all errors. `messages` has at least one message."""
 
     exit_code = 1
 

@@ -150,7 +150,7 @@ class Limits(Struct, frozen=True):
 
     - `parallelism`: how many calls may be in flight.
     - `send_window`: how long after its intent a call may start.
-    - `freshness`: how long an append or a reading, counted from its start, allows calls to start without a new reading.
+    - `freshness`: how long after an append or a read began calls may still start without another read of the record.
     - `call_timeout`: the longest duration of one call.
     - `margin`: the largest difference between clocks that is allowed for.
     - `call_grace`: how long an interrupted run waits for calls in flight; `store_grace`: how long it then waits for the

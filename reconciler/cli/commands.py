@@ -42,7 +42,10 @@ class Group(click.Group):
         self.entries = {command: entry for section in sections.values() for command, entry in section.items()}
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Refuse empty words, which unset variables often cause. If there is no command, show the help as an error."""
+        """Refuse empty arguments and option values, which are often caused by unset variables.
+
+        Without arguments, print the help to stderr and exit with 1.
+        """
         if any(not word or _EMPTY_OPTION.fullmatch(word) for word in args):
             raise click.UsageError("an option or argument is empty", ctx)
         if not args and not ctx.resilient_parsing:

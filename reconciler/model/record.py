@@ -129,7 +129,7 @@ class Attempt(Struct, frozen=True, gc=False):
 
     @property
     def given_up(self) -> bool:
-        """True if a retry or a person treated the attempt as not created; a notification may still disprove this."""
+        """True if the attempt was superseded, or if a person declared it not created and it has a URL of its own."""
         return bool(self.superseded_by) or (self.absent is not None and self.own_url)
 
     @property

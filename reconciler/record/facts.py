@@ -105,7 +105,7 @@ class Joined(Fact, frozen=True, tag="joined"):
 
 
 class Rebound(Fact, frozen=True, tag="rebound"):
-    """A person declares that this service (or account) is the same as the previous one of the target."""
+    """A person declares that this service (or account) is the same one that the target was bound to before."""
 
     target: str
     base_url: str
