@@ -235,10 +235,7 @@ def _stands(attempt: str, successors: Mapping[str, Sequence[str]], attempts: Map
 
 
 def _generations(what: What, whats: Mapping[str, What]) -> list[tuple[str, ...]]:
-    """Return the attempts that led to a retry: first those that it retried, then those that they retried, and so on.
-
-    Stops at a cycle, which only an invalid record can have.
-    """
+    """Return the attempts that a retry took the place of, then those that they retried, and so on until a cycle."""
     generations: list[tuple[str, ...]] = []
     earlier, seen = what.supersedes, set[str]()
     while earlier and not seen.issuperset(earlier):
