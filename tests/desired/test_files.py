@@ -59,13 +59,14 @@ def test_links_are_followed_and_loops_end(tmp_path: Path) -> None:
         assert list(load(top).targets) == [*NAMES, "x/y"]
 
 
+@pytest.mark.parametrize("outside", ["private", "config-private"])
 @pytest.mark.parametrize("link", ["a.yaml", "below"])
-def test_a_link_that_leads_out_is_a_mistake(tmp_path: Path, link: str) -> None:
-    """What it leads to is neither read nor quoted."""
-    (tmp_path / "private").mkdir()
-    (tmp_path / "private" / "key.yaml").write_text("hunter2: hunter2\nhunter2")
+def test_a_link_that_leads_out_is_a_mistake(tmp_path: Path, link: str, outside: str) -> None:
+    """What it leads to is neither read nor quoted, whatever its name begins with."""
+    (tmp_path / outside).mkdir()
+    (tmp_path / outside / "key.yaml").write_text("hunter2: hunter2\nhunter2")
     config = write(tmp_path, {"z.yaml": "x: 1"})
-    (config / link).symlink_to(tmp_path / "private" / ("key.yaml" if link == "a.yaml" else ""))
+    (config / link).symlink_to(tmp_path / outside / ("key.yaml" if link == "a.yaml" else ""))
     first, second = mistakes_in(config)
     assert (f"{config / link}:1:1", f"{config / 'z.yaml'}:1:1") == (str(first.place), str(second.place))
     assert "config-link-outside" == first.name
