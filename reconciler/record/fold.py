@@ -9,7 +9,7 @@ removal.
 from __future__ import annotations
 
 from datetime import timedelta
-from operator import attrgetter
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, assert_never
 
 from msgspec import Struct, field
@@ -62,35 +62,35 @@ class _Group(Struct, gc=False):
 
     first: Fact
     at: str
-    answers: list[Answered] = field(default_factory=list)
-    exists: list[Exists] = field(default_factory=list)
-    absent: list[Absent] = field(default_factory=list)
+    answers: tuple[Answered, ...] = ()
+    exists: tuple[Exists, ...] = ()
+    absent: tuple[Absent, ...] = ()
     requests: dict[str, RemovalRequested] = field(default_factory=dict)
-    cancels: list[RemovalCancelled] = field(default_factory=list)
+    cancels: tuple[RemovalCancelled, ...] = ()
     confirmed: dict[str, RemovalConfirmed] = field(default_factory=dict)
-    secrets: list[tuple[str, str]] = field(default_factory=list)
+    secrets: tuple[tuple[str, str], ...] = ()
 
     def take(self, lines: Sequence[Line]) -> None:
         for line in lines:
             match line.fact:
                 case Answered() as fact:
-                    self.answers.append(fact)
+                    self.answers += (fact,)
                 case Exists() as fact:
-                    self.exists.append(fact)
+                    self.exists += (fact,)
                 case Absent() as fact:
-                    self.absent.append(fact)
+                    self.absent += (fact,)
                 case RemovalRequested() as fact:
                     self.requests[line.id] = fact
                 case RemovalCancelled() as fact:
-                    self.cancels.append(fact)
+                    self.cancels += (fact,)
                 case RemovalConfirmed() as fact:
                     self.confirmed[line.id] = fact
                 case SecretSet() as fact:
-                    self.secrets.append((fact.at, fact.secret))
+                    self.secrets += ((fact.at, fact.secret),)
         if len(lines) > 1:
             self.first = min((line.fact for line in lines), key=_earliest)
             self.at = max(line.fact.at for line in lines)
-            self.answers.sort(key=_rank)
+            self.answers = tuple(sorted(self.answers, key=_rank))
 
 
 class _Parts(Struct):
@@ -218,7 +218,7 @@ def _attempts(
         if attempts[attempt].unresolved:
             needless = {*attempts[attempt].superseded_by, *_delivering(attempts[attempt], whats, attempts)}
             attempts[attempt] = replace(attempts[attempt], superseded_by=tuple(sorted(needless)))
-    return {attempt.id: attempt for attempt in sorted(attempts.values(), key=attrgetter("since", "id"))}
+    return dict(sorted(sorted(attempts.items(), key=itemgetter(0)), key=lambda item: item[1].since))
 
 
 def _stands(attempt: str, successors: Mapping[str, Sequence[str]], attempts: Mapping[str, Attempt]) -> bool:
