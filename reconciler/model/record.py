@@ -166,6 +166,16 @@ class Attempt(Struct, frozen=True, gc=False):
         return self.status is Status.PENDING and not self.settled(now)
 
 
+def is_recorded_twice(one: Attempt, other: Attempt) -> bool:
+    """True if one attempt may be an import of the other, so that both may be the same subscription.
+
+    An import may name only some of the codes that the subscription has.
+    """
+    if one.id in other.beside or other.id in one.beside or not other.is_at(one.template):
+        return False
+    return any(a.imported and set(a.codes) <= set(b.codes) for a, b in ((one, other), (other, one)))
+
+
 class Loss(Struct, frozen=True, gc=False):
     """A loss: the end of the record may be missing.
 

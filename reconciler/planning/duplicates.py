@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from reconciler.model.plan import Duplicate, Surplus
-from reconciler.model.record import Status
+from reconciler.model.record import Status, is_recorded_twice
 from reconciler.model.url import normal_url
 
 if TYPE_CHECKING:
@@ -114,16 +114,6 @@ def _shared_routes(attempts: Sequence[Attempt]) -> Iterator[tuple[Duplicate, boo
             ids = tuple(attempt.id for attempt in sharing)
             for target in {attempt.address.target for attempt in sharing}:
                 yield Duplicate(target, code, sharing[0].template, ids), len(distinct) > 1
-
-
-def is_recorded_twice(one: Attempt, other: Attempt) -> bool:
-    """True if one attempt may be an import of the other, so that both may be the same subscription.
-
-    An import may name only some of the codes that the subscription has.
-    """
-    if one.id in other.beside or other.id in one.beside or not other.is_at(one.template):
-        return False
-    return any(a.imported and set(a.codes) <= set(b.codes) for a, b in ((one, other), (other, one)))
 
 
 def _keep_first(attempt: Attempt) -> tuple[bool, bool, bool, str, str]:

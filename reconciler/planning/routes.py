@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from reconciler.model.address import Address
 from reconciler.model.desired import Overlap
-from reconciler.model.record import Status
+from reconciler.model.record import Status, is_recorded_twice
 from reconciler.model.url import normal_url
-from reconciler.planning.duplicates import is_recorded_twice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

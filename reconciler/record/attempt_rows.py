@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, assert_never
 from reconciler.errors import Message, Refused, SelectionError, step
 from reconciler.model.address import ADDRESS, Selection, is_pattern, suggestion
 from reconciler.model.outcome import Outcome
-from reconciler.model.record import Status
+from reconciler.model.record import Status, is_recorded_twice
 from reconciler.model.url import normal_url
 from reconciler.record import facts as fact
 from reconciler.record.facts import Exists, What
@@ -196,7 +196,7 @@ def removal(statement: Removal, context: StatementContext, record: Record) -> Dr
         case CancelRemoval():
             return _cancel(statement, attempts, context)
         case ConfirmRemoval():
-            return _confirm(statement, there, context)
+            return _confirm(statement, there, context, record)
         case _:
             assert_never(statement)
 
@@ -227,13 +227,13 @@ def _cancel(statement: CancelRemoval, attempts: list[Attempt], context: Statemen
     return Draft(tuple(facts), (Message("tell-operator", "the codes stay in force", "", (tell,)),) if facts else ())
 
 
-def _confirm(statement: ConfirmRemoval, attempts: list[Attempt], context: StatementContext) -> Draft:
+def _confirm(statement: ConfirmRemoval, attempts: list[Attempt], context: StatementContext, record: Record) -> Draft:
     """Return the facts that confirm removals.
 
     A live attempt must be named, so that the same command pasted again cannot end another attempt. Raises Refused if
     there is nothing to confirm, unless a removal has already been confirmed.
     """
-    facts, weakens, live = [], False, []
+    facts, weakens, live, twins = [], False, [], dict[str, Message]()
     for attempt in filter(lambda attempt: attempt.in_force, attempts):
         codes = attempt.requested_codes
         if statement.codes:
@@ -248,10 +248,25 @@ def _confirm(statement: ConfirmRemoval, attempts: list[Attempt], context: Statem
             continue
         weakens = weakens or not asked
         facts.append(fact.RemovalConfirmed(at=context.at, attempt=attempt.id, codes=codes))
+        twins |= _twins(attempt, codes, record)
     notices = () if facts else tuple(_not_requested(attempt, statement.codes) for attempt in live)
     if notices and not any(attempt.confirmations for attempt in attempts):
         raise Refused(*notices)
-    return Draft(tuple(facts), notices, weakens)
+    confirmed = {each.attempt for each in facts}
+    left = tuple(message for attempt, message in twins.items() if attempt not in confirmed)
+    return Draft(tuple(facts), notices + left, weakens)
+
+
+def _twins(attempt: Attempt, codes: Sequence[str], record: Record) -> dict[str, Message]:
+    """Return a message for each attempt in force that may be the same subscription as one whose codes were removed."""
+    messages = {}
+    for other in map(record.attempts.__getitem__, in_force_with(what_of(attempt), record)):
+        shared = tuple(code for code in other.codes if code in codes)
+        if shared and other.id != attempt.id and is_recorded_twice(attempt, other):
+            way = step("if it is, run", *removal_command("confirm", other, shared))
+            what = f"attempt {other.id} may be the same subscription, and stays in force"
+            messages[other.id] = Message("recorded-twice", what, other.address, (way,))
+    return messages
 
 
 def _not_requested(attempt: Attempt, named: Sequence[str]) -> Message:

@@ -762,6 +762,16 @@ class TestRemoval:
         project.say(ConfirmRemoval(OFFERS, ("a",), rest))
         assert status(project, "a") is Status.GONE
 
+    def test_a_subscription_that_is_recorded_twice_is_pointed_out(self) -> None:
+        """Once one of the two is confirmed as removed, the other would go on counting as in force."""
+        imported = Exists(at=time_of(NOW), attempt="b", what=what(LOANS, url=URL.format("offers"), settled_by=0))
+        project = project_with(*created("a", OFFERS, "ONB10001", "ONB10002"), imported)
+        assert "recorded-twice" in names(project, ConfirmRemoval(OFFERS, ("a",)))
+        other = [f"reconciler removal confirm {LOANS} --attempt b"]
+        for codes, advised in (((), other), (("ONB10001",), other), (("ONB10002",), [])):
+            assert advised == steps_shown(project, ConfirmRemoval(OFFERS, ("a",), codes))
+        assert [] == steps_shown(project, ConfirmRemoval(f"{EU}/*", ("a", "b")))
+
     def test_confirmed_codes_are_not_taken_for_the_rest(self) -> None:
         """Pasted again after surplus codes were confirmed, it does not end the rest."""
         project = project_with(*created("a", OFFERS, "ONB10001", "ONB10002"))
