@@ -67,6 +67,9 @@ class _Coded(Struct, rename="pascal"):
     event_code: str
 
 
+_read_coded, _read_line = msgspec.json.Decoder(_Coded).decode, msgspec.json.Decoder(_Line).decode
+
+
 def line_of(captured: Captured) -> bytes:
     """Return a notification as a line of the file, with its newline. It is ASCII, so no terminal acts on it."""
     headers = [[name, _LEFT_OUT if name.lower() in _UNRECORDED else value] for name, value in captured.headers]
@@ -85,7 +88,7 @@ def line_of(captured: Captured) -> bytes:
 def code_of(body: bytes | str) -> str:
     """Return the event code in a body, or "" if the body has none."""
     try:
-        return msgspec.json.decode(body, type=_Coded).event_code
+        return _read_coded(body).event_code
     except (ValueError, RecursionError):
         return ""
 
@@ -93,7 +96,7 @@ def code_of(body: bytes | str) -> str:
 def parse_line(line: bytes, where: str) -> Captured:
     """Return the notification in a line. Raises SettingsError; its message shows no value from the line."""
     try:
-        read = msgspec.json.decode(line, type=_Line)
+        read = _read_line(line)
         what = "" if read.at.tzinfo else "`at` has no UTC offset"
         path = _path_of(read.url or "") if read.path is None else read.path
         if not path:

@@ -85,6 +85,10 @@ class _Documented(Struct, rename="pascal"):
     event_properties: dict[str, Any]
 
 
+for _kind in (_Documented, OffersProvided):
+    msgspec.json.Decoder(_kind)  # describes the type now: msgspec crashes if two threads use a type for the first time
+
+
 def parse_notification(body: bytes) -> Notification:
     """Return the notification in a request body. Fractions are returned as Decimal, so that nothing is rounded.
 

@@ -145,7 +145,7 @@ def _check_record(project: Project, targets: Iterable[Target]) -> Iterator[Findi
         for message in foreign(target, record, accounts.get(target.name)):
             yield Finding("record", Health.FAILED, message)
     for message in dict.fromkeys(recovery_messages(project, reading).values()):
-        yield Finding("record", Health.WARNING, message)
+        yield Finding("record", Health.FAILED, message)
     if reading.torn:
         what = f"{counted(reading.torn, 'byte')} of a torn write: ignored"
         yield _finding(Health.WARNING, "record", what, journal.place)

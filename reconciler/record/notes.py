@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from msgspec import MsgspecError
-from msgspec.json import decode, encode
+from msgspec.json import Decoder, encode
 
 from reconciler.disk import locked_file, private_directory, replace_file
 from reconciler.errors import Message, SettingsError, Step, StoreUnavailable
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+_read_note = Decoder(Note).decode
 _TRIES = 10
 """The number of tries to list and read the notes. A listed note may be deleted before it is read."""
 _PATIENCE = 10.0  # seconds to wait for another process that writes a note
@@ -82,7 +83,7 @@ class Notes:
 
     def _read(self, file: Path) -> Note:
         try:
-            return decode(file.read_bytes(), type=Note)
+            return _read_note(file.read_bytes())
         except MsgspecError as problem:
             raise SettingsError(_unreadable(str(file), problem)) from None
 

@@ -70,6 +70,9 @@ class TokenAnswer(Discreet, frozen=True):
     expires_in: Annotated[int, Meta(gt=0)]
 
 
+_read_answer = msgspec.json.Decoder(TokenAnswer).decode
+
+
 class Tokens:
     """Gets and discards the tokens of one target. `timeout` limits one request, in seconds."""
 
@@ -107,7 +110,7 @@ class Tokens:
         if answer.status is None or not 200 <= answer.status < 300:
             raise self._error(answer, answer.detail or "", purpose)
         try:
-            token = msgspec.json.decode(answer.body, type=TokenAnswer)
+            token = _read_answer(answer.body)
         except msgspec.ValidationError as problem:
             member = _MEMBER.search(str(problem))
             fault = f"a valid {member[1]}" if member else "a JSON object"
@@ -194,6 +197,9 @@ class Token(Discreet, frozen=True):
         return 0 <= now.wall - self.wall < usable and (not same_boot or 0 <= now.steady - self.steady < usable)
 
 
+_read_token = msgspec.json.Decoder(Token).decode
+
+
 class TokenCache:
     """Caches tokens in a directory. Threads and processes that need the same token share one request."""
 
@@ -245,7 +251,7 @@ class TokenCache:
         try:
             with os.fdopen(open_regular(self._path(purpose), os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
                 data = _cipher(purpose, secret).decrypt(file.read(_FILE_LIMIT))
-            token = msgspec.json.decode(data, type=Token)
+            token = _read_token(data)
         except (OSError, InvalidToken, msgspec.DecodeError, UnicodeDecodeError):
             return None
         return token if token.purpose == purpose else None

@@ -142,7 +142,7 @@ RESULTS: list[tuple[str, Health, Callable[[Place], object], str]] = [
     ("record", Health.FAILED, lambda place: place.record.unlink(), "state.jsonl"),
     ("record", Health.FAILED, other_account, "usa/staging"),
     ("record", Health.WARNING, torn, "state.jsonl"),
-    ("record", Health.WARNING, unrecovered, "state.jsonl"),
+    ("record", Health.FAILED, unrecovered, "state.jsonl"),
     ("write", Health.OK, lambda _: None, "state.jsonl"),
     ("write", Health.FAILED, read_only, "state.jsonl"),
     ("responses", Health.OK, lambda _: None, "recipients"),

@@ -20,7 +20,7 @@ MODULES = {
     for path in sorted(ROOT.rglob("*.py"))
 }
 ROOMS = sorted({name.split(".")[1] for name in MODULES if name.count(".") > 1})
-LARGEST = {"lines of code": 15_367, "modules": 153}
+LARGEST = {"lines of code": 15_373, "modules": 153}
 """What the whole package may have at most; lower it when less is needed."""
 DOORS = {
     # What `--help` does not load, and what completion, colour, a format or an error needs.
@@ -210,3 +210,17 @@ def test_imports_in_functions_are_listed() -> None:
                     found.setdefault(name.removeprefix("reconciler."), set()).add(what)
 
     assert found == DOORS
+
+
+@pytest.mark.parametrize("room", ["applying", "notifications", "receiver", "record", "service", "stores"])
+def test_threads_decode_with_decoders_made_before(room: str) -> None:
+    """msgspec describes a type on its first use, and crashes if two threads do so at once."""
+    late = [
+        (name, node.lineno)
+        for name, path in MODULES.items()
+        if name.split(".")[1:2] == [room]
+        for node in nodes(path)
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "decode"
+        if any(keyword.arg == "type" for keyword in node.keywords)
+    ]
+    assert [] == late
