@@ -278,6 +278,6 @@ def _report(pairs: list[_Conflict], targets: Mapping[TargetName, Target], mistak
         name, remedy = "overlap", f"keep the codes in one of the two, or set `overlap: allow` under {listed(concerned)}"
         what = f"{later.address} and {first.address} have the same event codes at the same service: {listed(codes)}"
     overridden = [each for each in concerned if "base_url" in targets[each].overridden]
-    if len(concerned) > 1 and overridden:
+    if first.address.target != later.address.target and overridden:
         remedy = f"correct {listed(f'{each.variable_prefix}BASE_URL' for each in overridden)}; or {remedy}"
     mistakes.add(name, later.place, f"{what}{likewise}", remedy)

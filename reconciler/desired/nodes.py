@@ -171,6 +171,10 @@ def refuse_duplicate(member: Member, first: Member, mistakes: Mistakes) -> None:
 
 def _refuse_syntax(file: File, problem: MarkedYAMLError, mistakes: Mistakes) -> None:
     """Report a syntax error with the parser's message, and with a remedy if the mistake is common."""
+    if marker := re.search(rb"^(<<<<<<<|>>>>>>>)", file.data, re.MULTILINE):
+        at = place_after(file.name, file.data[: marker.start()].decode())
+        mistakes.hide("git-conflict", at, "a git conflict marker", "resolve the conflict, and remove the markers")
+        return
     mark = cast("Mark", problem.problem_mark)
     lines = file.data.decode().split("\n")
     line = min(mark.line, len(lines) - 1)  # the parser places the end of a file after its last line

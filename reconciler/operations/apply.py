@@ -21,6 +21,7 @@ from reconciler.model.plan import SENDS, Done
 from reconciler.operations.failpoints import VARIABLE, Failpoints
 from reconciler.operations.plan import plaintext_refusal, plan_from
 from reconciler.operations.recovery_file import save_facts
+from reconciler.reports.words import counted
 from reconciler.service.clock import now
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def refuse_too_many(plan: Plan, most: int | None) -> None:
     """Raise Refused if a plan makes more than `most` creates."""
     count = sum(change.action in SENDS for change in plan.changes)
     if most is not None and count > most:
-        what = f"the plan has {count} creates, but at most {most} are allowed; nothing was sent"
+        what = f"the plan has {counted(count, 'create')}, but at most {most} are allowed; nothing was sent"
         review = Step("review the plan", ("reconciler", "plan", *plan.options))
         raise Refused(Message("too-many-creates", what, "--max-creates", (review,)))
 

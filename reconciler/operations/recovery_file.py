@@ -71,7 +71,7 @@ def recovery_messages(project: Project, reading: Reading) -> Mapping[str, Messag
         except (OSError, MsgspecError, UnicodeDecodeError):
             continue  # `state recover` reports what is wrong with the file
         again = step("to add them, run", "reconciler", "state", "recover", str(file))
-        what = f"results of an earlier apply are not in the record; they are in {file}"
+        what = f"results of an apply are not in the record; they are in {file}"
         for line in saved:
             if line.record == record.id and _id(line, known) not in record.contained:
                 about = line.fact.attempt if isinstance(line.fact, OfAttempt) else ""

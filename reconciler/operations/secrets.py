@@ -31,7 +31,8 @@ def response_of(project: Project, address: str, attempts: Sequence[str], identit
     texts = {attempt.id: _texts(responses, attempt) for attempt in known_to_deliver or there}
     kept = {attempt: known for attempt, known in texts.items() if known}
     if not kept:
-        steps = (step("ask the operator for the secret, then run", "reconciler", "secret", "set", address),)
+        named = ("--attempt", there[0].id) if attempts else ()
+        steps = (step("ask the operator for the secret, then run", "reconciler", "secret", "set", address, *named),)
         raise RecordError(Message("no-response", "no create response is recorded", address, steps))
     if len(kept) > 1:
         given = ("--identity", str(identity)) if identity else ()
@@ -44,11 +45,17 @@ def response_of(project: Project, address: str, attempts: Sequence[str], identit
 
 def secret_statement(project: Project, address: str, attempts: Sequence[str], secret: bytes) -> SetSecret:
     """Return the statement that records a secret set by hand. Nothing is saved yet. Raises ReconcilerError."""
-    live = [attempt for attempt in _at(project.journal.read().record, address, attempts) if attempt.in_force]
+    there = _at(project.journal.read().record, address, attempts)
+    live = [attempt for attempt in there if attempt.in_force or (attempts and attempt.unresolved)]
     if len(live) != 1:
-        steps = tuple(step("", "reconciler", "secret", "set", address, "--attempt", attempt.id) for attempt in live)
+        possible = live or [attempt for attempt in there if attempt.unresolved]
+        when = "" if live else "if the operator says that this create exists, run"
+        set_it = ("reconciler", "secret", "set", address, "--attempt")
+        steps = tuple(step(when, *set_it, attempt.id) for attempt in possible)
         what = "several attempts are in force; name one" if live else "no attempt is in force"
         raise Refused(Message("several-attempts" if live else "none-in-force", what, address, steps))
+    if b"\n" in secret.strip(b"\n"):
+        raise Refused(Message("secret-of-lines", "expected one line", address, (step("give only the secret"),)))
     if fields_of(secret):
         show = ("reconciler", "secret", "show", address, "--attempt", live[0].id, "--field", "NAME")
         steps = (step("give only the field with the secret, as printed by", *show),)

@@ -26,7 +26,7 @@ NOT_DESIRED = Message("not-desired", "no longer in config/")
 SUPERSEDED = Message("superseded", "this create was sent again, and the later create delivers; this one can be removed")
 WANTED_AGAIN = Message("desired-again", "awaiting removal, but in config/ again")
 TO_BE_REPLACED = Message("to-be-replaced", "to be replaced after its removal")
-SECOND_SECRET = Message("second-secret", "its endpoint must now accept two signing secrets")
+SECOND_SECRET = Message("second-secret", "its endpoint must now accept one more signing secret")
 STILL_DELIVERS = Message("still-delivers", "apply requests its removal; it delivers until the operator removes it")
 BOTH_DELIVER = Message("both-deliver", "both subscriptions deliver until the operator removes the old one")
 

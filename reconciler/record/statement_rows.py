@@ -62,7 +62,8 @@ def _begin(statement: statements.Begin, context: StatementContext) -> Draft:
     if context.expected:
         known.append(Message("record-named", f"config/ names the record {context.expected}", "record", back))
     for note in gates.usable(context.notes):
-        what = f"this machine knows a record of this project: {note.record}, {note.entries} entries"
+        length = "" if note.second else f", {note.entries} entries"
+        what = f"this machine knows a record of this project: {note.record}{length}"
         use = step(f"use it: {use_place(note.place, context.standing.named_by)}")
         known.append(Message("record-known", what, note.place, back if note.place == place else (use, LOST_FOR_GOOD)))
     if context.second:
@@ -70,12 +71,16 @@ def _begin(statement: statements.Begin, context: StatementContext) -> Draft:
         known.append(Message("record-known", what, place, back))
     if known:
         raise Refused(*known)
+    usual, aside = context.desired.state or context.desired.record, tuple[Message, ...]()
+    if usual and context.standing.named_by:
+        what = f"config/ names another record ({usual}), whose entries do not count here"
+        aside = (Message("record-aside", what, place, (step("for a rehearsal only"),)),)
     opened = LossOpened(at=context.at, loss=context.new_id(), cause="begun")
     facts: list[AnyFact] = [Begun(at=context.at, record=context.new_id()), opened]
     if statement.complete:
         facts.append(Completed(at=context.at, losses=(opened.loss,)))
-        return Draft(tuple(facts), (_said_by_complete(place, "no subscription exists yet"),), weakens=True)
-    return Draft(tuple(facts), (_until_complete(context, opened),))
+        return Draft(tuple(facts), (_said_by_complete(place, "no subscription exists yet"), *aside), weakens=True)
+    return Draft(tuple(facts), (_until_complete(context, opened), *aside))
 
 
 def _accept_loss(context: StatementContext) -> Draft:

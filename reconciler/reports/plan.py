@@ -79,13 +79,15 @@ def describe_differences(plan: Plan) -> list[str]:
     awaiting = across_targets(plan, lambda target: target.awaiting_removal)
     twice = {(attempt, route.code) for route in duplicates for attempt in route.attempts}
     codes = sum((item.attempt, code) not in twice for item in surplus for code in item.codes)
-    undeclared = sum(attempt.in_force for attempt in plan.undeclared)
+    undeclared = [attempt.address.target for attempt in plan.undeclared if attempt.in_force]
     since = [attempt.requested for attempt in awaiting if attempt.requested]
     when = f" since {min(since)}" if since else ""
     words = [
         counted(len(duplicates), "route delivered twice", "routes delivered twice") if duplicates else "",
         counted(codes, "surplus code") if codes else "",
-        counted(undeclared, "subscription") + " in force on targets not in config/" if undeclared else "",
+        f"{counted(len(undeclared), 'subscription')} in force on {listed(sorted(set(undeclared)))}, not in config/"
+        if undeclared
+        else "",
         counted(len(awaiting), "removal") + f" awaited{when}" if awaiting else "",
     ]
     return [word for word in words if word]

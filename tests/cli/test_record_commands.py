@@ -133,6 +133,13 @@ def test_a_subscription_is_renamed_without_a_create(applied: CommandLine) -> Non
     assert set(statuses(applied)) == {"europe/staging/applications", "europe/staging/loans"}
 
 
+@pytest.mark.parametrize("named", ["", f"record: {'0' * 32}\n", "state: git:reconciler-state\n"])
+def test_a_record_beside_the_one_that_config_names_is_announced(project: CommandLine, named: str) -> None:
+    """Its entries do not count for the other one, so it is for a rehearsal only."""
+    project.write_config(named + CONFIG)
+    assert bool(named) is ("rehearsal" in project.fine("state", "init", "--state", "other.jsonl", "--dry-run").out)
+
+
 def test_a_removal_is_requested_listed_and_confirmed(applied: CommandLine) -> None:
     """The list is ready to send, and names the command that confirms it."""
     assert "reconciler removal list" in applied.fine("removal", "request", OFFERS).out

@@ -36,7 +36,7 @@ def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
         ("parity: {¦x: 1}\n¦---\nparity: {}", ["unknown-key", "yaml-documents"]),
         ("parity: {}\n¦parity: {ignore: []}", ["duplicate-key"]),
         ("{¦[a, b]: c, ¦{d: e}: f, ¦*g : h}", ["key-not-text", "key-not-text", "yaml-alias"]),
-        ("a:\n¦\tb: 1", ["yaml-syntax"]), ("*¦/*:\n  one: 1", ["yaml-syntax"]),
+        ("a:\n¦\tb: 1", ["yaml-syntax"]), ("a: 1\n¦<<<<<<< HEAD\nb: 2", ["git-conflict"]), ("*¦/*:\n  one: 1", ["yaml-syntax"]),
         ("webhookUrl: {hooks}¦/one", ["yaml-syntax"]), ("parity: x¦: y", ["yaml-syntax"]),
         ('parity: "\n¦', ["yaml-syntax"]), ("parity: {}\nx: ä¦\x07", ["yaml-character"]),
         ("¦[parity]", ["file-not-mapping"]), ("¦parity", ["file-not-mapping"]), ("¦null", ["file-not-mapping"]),

@@ -20,7 +20,7 @@ MODULES = {
     for path in sorted(ROOT.rglob("*.py"))
 }
 ROOMS = sorted({name.split(".")[1] for name in MODULES if name.count(".") > 1})
-LARGEST = {"lines of code": 15_373, "modules": 153}
+LARGEST = {"lines of code": 15_392, "modules": 153}
 """What the whole package may have at most; lower it when less is needed."""
 DOORS = {
     # What `--help` does not load, and what completion, colour, a format or an error needs.
@@ -48,7 +48,7 @@ SEEN_OTHERWISE = {
     "bad-pattern", "clock-right", "clock-skewed", "codes-move", "copy-step", "demo-failed", "failpoint",
     "home-missing", "internal-error", "lead-answer-cut", "lead-not-json", "no-answer", "no-terminal",
     "no-verification", "not-agreed", "not-approved", "nothing-lost", "notification-ambiguous", "os-error",
-    "other-contents", "plan-not-saved", "recovery-unreadable", "removal-cancelled", "secret-not-masked",
+    "other-contents", "plan-not-saved", "record-aside", "recovery-unreadable", "removal-cancelled", "secret-not-masked",
     "sent-again", "sent-again-later", "setting-out-of-range", "stdout-unwritable", "store-timeout",
     "surplus-requested", "target-undeclared", "to-be-replaced", "usage", "waits-for-removal",
 }  # fmt: skip

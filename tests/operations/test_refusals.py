@@ -136,6 +136,8 @@ REFUSED: list[Row] = [
     (unreadable, "response-unreadable", f"{DATA}/responses/{KEPT}*", []),
     (lambda at: response_of(at.project, f"{EU}/x", (), None), "not-recorded", f"{EU}/x", [SHOW]),
     (lambda at: response_of(at.project, OFFERS, (), None), "no-response", OFFERS, [SET]),
+    (lambda at: response_of(at.project, OFFERS, (A,), None), "no-response", OFFERS, [f"{SET} --attempt {A}"]),
+    (lambda at: secret_statement(at.project, OFFERS, (A,), b"x\ny"), "secret-of-lines", OFFERS, [""]),
     (
         lambda at: (at.kept(A, B), response_of(at.project, OFFERS, (), None)), "several-responses", OFFERS,
         [f"{SHOWN} --attempt {A}", f"{SHOWN} --attempt {B}"],

@@ -9,7 +9,9 @@ from pyrage import x25519  # type: ignore[import-untyped]
 from support.memory_project import EU, NOW, URL, MemoryProject, created, desired_of, unknown, what
 from support.memory_record import MemoryStore, record_of
 from support.records import time_of
+from support.refusals import raised
 
+from reconciler.errors import Refused
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.operations.responses import Responses
 from reconciler.operations.secrets import response_of, save_secret, secret_statement, secrets_by_template, secrets_of
@@ -52,6 +54,14 @@ def test_a_secret_belongs_to_the_attempt_that_is_named(project: MemoryProject, t
     shown = [response_of(project, OFFERS, (attempt,), tmp_path / "key").body for attempt in (A, B)]
     assert shown == [A.encode(), B.encode()]
     assert secrets_of(project, OFFERS, tmp_path / "key") == {A.encode(), B.encode()}
+
+
+def test_an_unresolved_create_that_is_named_takes_a_secret(project: MemoryProject) -> None:
+    """Its notifications can be verified, and so prove that it exists; a refusal without a name says how to name it."""
+    keep(project, f"{EU}/loans", (C,), b"key")
+    assert {b"key"} == secrets_by_template(project, None)[URL.format("loans")]
+    refused = raised(Refused, secret_statement, project, f"{EU}/loans", (), b"x")
+    assert (*"reconciler secret set".split(), f"{EU}/loans", "--attempt", C) == refused.steps[0].command
 
 
 def test_the_secret_of_a_removed_subscription_is_not_shown_beside_that_of_its_successor(project: MemoryProject) -> None:

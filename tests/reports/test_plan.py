@@ -50,7 +50,7 @@ def test_a_plan_shows_the_difference_first_and_the_next_command_last() -> None:
         (plan(surplus=(surplus(),)), "Nothing to apply. 1 surplus code."),
         (plan(duplicates=(duplicate(),)), "Nothing to apply. 1 route delivered twice."),
         (plan(awaiting_removal=(AWAITING,)), f"Nothing to apply. 1 removal awaited since {AT}."),
-        (plan(undeclared=(attempt(),)), "Nothing to apply. 1 subscription in force on targets not in config/."),
+        (plan(undeclared=(attempt(),)), "Nothing to apply. 1 subscription in force on europe/staging, not in config/."),
         (
             plan(undeclared=(attempt(status=Status.UNKNOWN),)),
             "Nothing to apply. 1 unresolved create on targets not in config/.",
