@@ -23,6 +23,7 @@ def scene() -> Scene:
     scene.want("offers", "ONB10011", hooks("offers"))
     scene.want("loans", "LOA10013", hooks("loans"))
     scene.hold("loans", "LOA10013", hooks("loans"))
+    scene.request(scene.hold("offers", "ONB10099", hooks("old")))
     return scene
 
 
@@ -67,6 +68,7 @@ CHANGED: dict[str, Callable[[Scene], None]] = {
     "another auth_url": redeclare(auth_url="https://login.moved.example"),
     "another audience_base": redeclare(audience_base="https://audience.example"),
     "another recipient": recipients("age1one", "age1three"), "no recipients": recipients(),
+    "what awaited removal is gone": lambda scene: scene.confirm(scene.attempts[1].id),
 }  # fmt: skip
 
 SAME: dict[str, Callable[[Scene], None]] = {

@@ -96,7 +96,7 @@ def test_values_print_no_secret() -> None:
     for value in (
         Request("POST", "/", headers, b"s3cret"),
         Response(200, b"s3cret"),
-        Captured("", "", "/", body=b"s3cret"),
+        Captured("", "", "/", body=b"s3cret", headers=headers),
     ):
         assert "s3cret" not in repr(value)
 
