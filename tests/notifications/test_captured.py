@@ -16,6 +16,7 @@ from support.notified import notification
 from support.refusals import raised
 
 from reconciler.errors import SettingsError
+from reconciler.notifications import captured as captured_module
 from reconciler.notifications.captured import Captured, line_of, parse_line, read_captured
 from reconciler.values import stamp
 
@@ -54,6 +55,10 @@ def test_credentials_are_left_out() -> None:
         ({"at": "2026-03-01T13:00:00.25+01:00", "code": "X", "url": "https://a.example/b?c"}, (AT, "X", "/b?c")),
         ({"at": AT, "path": "/x", "body": '{"EventCode": "LOA10013"}', "more": 1}, (AT, "LOA10013", "/x")),
         ({"at": AT, "path": "/x", "body": "?"}, (AT, "", "/x")),
+        ({"at": AT, "path": "/x", "code": "", "body": '{"EventCode": "X"}'}, (AT, "", "/x")),
+        ({"at": AT, "path": "/x", "code": ""}, (AT, "", "/x")),
+        ({"at": AT, "path": "/x", "body": ""}, (AT, "", "/x")),
+        ({"at": AT, "path": "/x", "url": "https://a.example/y", "code": "X"}, (AT, "X", "/x")),
         ({"at": AT, "path": "/x", "body": '{"a":' * 100_000}, (AT, "", "/x")),
         ({"at": AT, "url": "https://a.example", "code": "X"}, (AT, "X", "/")),
     ],
@@ -77,10 +82,11 @@ def test_times_are_utc_everywhere() -> None:
         b'{"at": "2026-03-01T12:00:00", "path": "/", "code": "X"}', b'{"at": "2026-03-01T12:00:00Z", "code": "X"}',
         b'{"at": "2026-03-01T12:00:00Z", "url": "/no/host", "code": "X"}',
         b'{"at": "2026-03-01T12:00:00Z", "url": "http://[", "code": "X"}',
+        b'{"at": "2026-03-01T12:00:00Z", "url": "https://somebody\\u2100/", "code": "X"}',
         b'{"at": "2026-03-01T12:00:00Z", "path": "/"}',
         b'{"at": "2026-03-01T12:00:00Z", "path": "/", "code": "X", "verified": "somebody"}',
     ],
-    ids=range(12),
+    ids=range(13),
 )  # fmt: skip
 def test_bad_line(line: bytes) -> None:
     """It is refused with its place, and nothing of it is shown."""
@@ -106,15 +112,25 @@ def test_bad_line_is_named_by_its_number(tmp_path: Path) -> None:
     assert f"{file}:2" == raised(SettingsError, lines.__next__).where
 
 
+def test_endless_line_is_no_torn_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line as long as is read at most is a mistake, also at the end of the file."""
+    file = tmp_path / "notifications.jsonl"
+    file.write_bytes(LINE + LINE[:-2])
+    monkeypatch.setattr(captured_module, "LINE_LIMIT", len(LINE) - 2)
+    assert f"{file}:1" == raised(SettingsError, lambda: list(read_captured(file))).where
+
+
 def test_file_that_cannot_be_read(tmp_path: Path) -> None:
     """A missing file, and a directory."""
     for path in (tmp_path / "missing", tmp_path):
         assert "unreadable-capture" == raised(SettingsError, lambda at: list(read_captured(at)), path).name
 
 
-def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`-` stands for it, and it stays open."""
+def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`-` stands for it, and it stays open; a file of that name elsewhere is a file."""
+    (tmp_path / "-").touch()
     stream = io.BytesIO(LINE)
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=stream))
+    assert [] == list(read_captured(tmp_path / "-"))
     assert ["/offers"] == [captured.path for captured in read_captured(Path("-"))]
     assert not stream.closed

@@ -179,6 +179,22 @@ def test_a_signature_in_either_alphabet(number: int) -> None:
         assert verify(scheme, [KEY], [("X-Signature", f"{text[:7]}!!!!{text[7:]}")], body) is not None
 
 
+@pytest.mark.parametrize("value", ["p=0," * 9 + "v1={0}", "v1={0} w,{0}"])
+def test_a_prefix_is_one_however_often_it_comes(value: str) -> None:
+    """What comes nine times counts once; of two prefixes before one signature, the longer one is told."""
+    headers = [("X-Signature", value.format(hmac.digest(KEY, BODY, "sha256").hex()))]
+    assert [replace(PLAIN, prefix="v1=")] == detect([KEY], headers, BODY)
+
+
+@pytest.mark.parametrize("encoding", KEY_ENCODINGS)
+def test_a_key_may_end_with_a_newline(encoding: str) -> None:
+    """In a file it often does; of plain text it is a part."""
+    scheme = replace(PLAIN, key_encoding=encoding)
+    secret = KEY if encoding == "utf8" else secret_of(KEY, encoding)
+    headers = [("X-Signature", sign(scheme, secret, [], BODY))]
+    assert (encoding != "utf8") is (verify(scheme, [secret + b"\n"], headers, BODY) is None)
+
+
 def test_a_header_of_any_characters_is_signed() -> None:
     """One that no byte stands for on the wire counts as a question mark."""
     scheme = replace(PLAIN, content="{header:X-Id}{body}")

@@ -110,7 +110,11 @@ def test_account(scene: Scene) -> None:
 
 
 def test_status_of_an_attempt(scene: Scene) -> None:
-    """A notification at an attempt's own URL changes a digest if it changes its status."""
+    """A notification at an attempt's own URL changes a digest if it changes its status, and so does an outcome."""
+    pending = scene.begin("leads", "ONB10099", hooks("leads"))
+    before = digests(scene)
+    scene.hear(pending, Outcome.UNKNOWN)
+    assert before != digests(scene)
     scene.want("offers", "ONB10011 ONB10012", hooks("{attempt}"))
     lost = scene.lose("offers", "ONB10011", hooks("{attempt}"))
     before = digests(scene)

@@ -49,6 +49,7 @@ def test_sent_again_with_fewer_codes(scene: Scene) -> None:
     assert [lost.id] == supersedes(scene)  # nobody desires the other code
     scene.want("loans", "ONB10002", OWN)
     assert (Action.CREATE, ["moving-codes"]) == (scene.change().action, warned(scene.change()))
+    assert scene.change().warnings[0].what.endswith(f"(attempt {lost.id}), if that attempt was created")
     assert [] == supersedes(scene)  # it may be all that delivers the other code
     scene.apply()
     assert [lost.id] == supersedes(scene)

@@ -134,6 +134,22 @@ class TestWhole:
             client.sendall(b"{}")
             assert client.recv(100).startswith(b"HTTP/1.1 200 ")
         assert [413] == statuses(talk(server.server_port, expecting + b"9999999\r\n\r\n"))
+        chunked = LAST + b"Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+        assert [100, 200] == statuses(talk(server.server_port, chunked))
+
+    def test_any_answer(self) -> None:
+        """A refusal does not end the connection; 204 has no length; unknown statuses and any characters are sent."""
+        answers = iter([Response(404), Response(204), Response(599, b"x", (("X-A", "\xe9"),))])
+        with Server(0, lambda _: next(answers)) as server:
+            sent = talk(server.server_port, (HEAD + b"\r\n") * 2 + LAST + b"\r\n")
+        assert ([404, 204, 599], 2) == (statuses(sent), sent.count(b"\r\nContent-Length: "))
+        assert b" 599 Unknown\r\nX-A: \xe9\r\nContent-Length: 1\r\n" in sent
+
+    @pytest.mark.parametrize(("value", "awaits"), [("100-Continue", True), ("else", False), ("", False)])
+    def test_parts_of_a_head(self, value: str, awaits: bool) -> None:
+        """Only one expectation is known; the path ends at the first question mark; a request may be for all paths."""
+        head = parse_head(["OPTIONS * HTTP/1.1", "Host: a", f"Expect: {value}"])
+        assert (awaits, "*", "/a") == (head.awaits_go_ahead, head.target, Request(target="/a?b?c").path)
 
     def test_head_has_no_body(self, server: Server, desk: Desk) -> None:
         """The answer to HEAD ends with its headers."""
@@ -195,6 +211,12 @@ class TestHostile:
     def test_head_that_is_cut_off(self, server: Server, desk: Desk, end: int) -> None:
         """It is a 400, wherever it ends."""
         assert [400] == statuses(talk(server.server_port, HEAD[:end], half_close=True))
+
+    def test_request_without_its_body(self, server: Server, desk: Desk) -> None:
+        """What was read of it is told, though not what came of its body."""
+        talk(server.server_port, HEAD + b"Content-Length: 5\r\n\r\n{}", half_close=True)
+        (found,) = desk.requests
+        assert ("POST", "/offers", "a.example", b"") == (found.method, found.target, found.header("host"), found.body)
 
     @pytest.mark.parametrize("more", [0, 1])
     def test_largest_body(self, more: int) -> None:
@@ -334,6 +356,11 @@ class TestEnds:
         """It is an error that names the port."""
         message = raised(SettingsError, Server, server.server_port, lambda _: Response(200))
         assert ("port-unusable", f"127.0.0.1:{server.server_port}") == (message.name, message.where)
+        assert "port-unusable" == raised(SettingsError, Server, 70_000, lambda _: Response(200)).name
+
+    def test_stop_before_the_start(self, desk: Desk) -> None:
+        """A server that never served stops at once."""
+        Server(0, desk.handle).stop()
 
     def test_only_loopback_is_bound(self, server: Server) -> None:
         """Whoever wants more uses a tunnel."""

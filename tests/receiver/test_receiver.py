@@ -76,7 +76,8 @@ def test_repeated_delivery_is_named() -> None:
     bench = Bench()
     for target in ("/a", "/a", "/b"):
         bench.send(target=target)
-    assert [1, 2, 1] == [delivery.number for delivery in bench.reported]
+    bench.send(notification(Other=1), "/b")
+    assert [1, 2, 1, 1] == [delivery.number for delivery in bench.reported]
     later = Bench()
     later.receiver.remember(bench.kept)
     later.send(target="/a")
@@ -96,7 +97,7 @@ def test_values_print_no_secret() -> None:
     for value in (
         Request("POST", "/", headers, b"s3cret"),
         Response(200, b"s3cret"),
-        Captured("", "", "/", body=b"s3cret"),
+        Captured("", "", "/", body=b"s3cret", headers=headers),
     ):
         assert "s3cret" not in repr(value)
 
@@ -121,6 +122,17 @@ def test_status_and_delay() -> None:
     """Another status is given after a delay; what is not confirmed is not kept."""
     bench = Bench(Behaviour(status=500, delay=2.5))
     assert (500, [2.5], []) == (bench.send(), bench.waits, bench.lines)
+    bench = Bench(Behaviour(status=204))
+    assert (204, 1) == (bench.send(), len(bench.lines))
+
+
+def test_what_came_lately_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of more notifications than are remembered, the one that has not come for the longest time is forgotten."""
+    monkeypatch.setattr(module, "_REMEMBERED", 2)
+    bench = Bench()
+    for target in "abacab":
+        bench.send(target=f"/{target}")
+    assert [1, 1, 2, 1, 3, 1] == [delivery.number for delivery in bench.reported]
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff", b'{"a": NaN}', b"[" * 100_000], ids=range(6))
@@ -176,6 +188,7 @@ class TestVerify:
         monkeypatch.setattr(module, "UNVERIFIED_BUDGET", len(bench.lines[0]) * 2)
         assert [401] * 4 == [bench.send() for _ in range(4)]
         assert 2 == len(bench.lines)
+        monkeypatch.setattr(module, "UNVERIFIED_BUDGET", len(bench.lines[0]) * 3 - 1)
         later = Bench(refusal=BAD)
         later.receiver.remember(bench.kept)
         assert (401, []) == (later.send(), later.lines)
@@ -194,9 +207,9 @@ class TestVerify:
         assert 2 == len(bench.lines)
 
     def test_budget_when_not_enforced(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """What is not kept is not confirmed."""
+        """What is not kept is not confirmed; what is not checked is always kept."""
         monkeypatch.setattr(module, "UNVERIFIED_BUDGET", 0)
-        assert 503 == Bench(Behaviour(enforce=False), BAD).send()
+        assert (503, 200) == (Bench(Behaviour(enforce=False), BAD).send(), Bench().send())
 
     @pytest.mark.parametrize(("method", "problem", "asked"), [("POST", None, 1), ("GET", None, 0), ("POST", 400, 0)])
     def test_only_what_may_be_a_notification_is_checked(self, method: str, problem: int | None, asked: int) -> None:
@@ -229,16 +242,17 @@ class TestFile:
         yield
         assert before == [*Path("/proc/self/fd").iterdir()]
 
-    def test_appends(self, tmp_path: Path) -> None:
-        """Lines are appended, by several processes, for the owner only."""
-        file = tmp_path / "n.jsonl"
+    def test_appends(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Lines are appended, by several processes, for the owner only, and the name of the file is on the disk."""
+        file, synced = tmp_path / "n.jsonl", list[Path]()
+        monkeypatch.setattr(capture_file, "sync_directory", synced.append)
         first, second = CaptureFile(file), CaptureFile(file)
         for number, captures in enumerate((first, second, first)):
             captures.append(line_of(Captured("2026-01-01T00:00:00Z", f"C{number}", "/")))
         first.close()
         second.close()
         assert ["C0", "C1", "C2"] == [captured.code for captured in read_captured(file)]
-        assert 0o600 == file.stat().st_mode & 0o777
+        assert (0o600, [tmp_path] * 2) == (file.stat().st_mode & 0o777, synced)
 
     def test_appends_behind_what_was_written_during_the_wait(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -252,16 +266,17 @@ class TestFile:
         second.close()
         assert b'{"their": 1}\n{}\n' == file.read_bytes()
 
-    def test_torn_line_is_cut_off(self, tmp_path: Path) -> None:
+    def test_torn_line_is_cut_off(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """The next append removes it."""
         file = tmp_path / "n.jsonl"
         line = line_of(Captured("2026-01-01T00:00:00Z", "C", "/"))
-        for torn in (line[:9], line + line[:9]):
+        monkeypatch.setattr(capture_file, "LINE_LIMIT", len(line) + 9)
+        for torn in (line[:9], line + line[:9], line * 3 + line[:9]):
             file.write_bytes(torn)
             captures = CaptureFile(file)
             captures.append(b"{}\n")
             captures.close()
-            assert line * (torn > line) + b"{}\n" == file.read_bytes()
+            assert torn[:-9] + b"{}\n" == file.read_bytes()
 
     def test_failed_write_leaves_no_trace(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """The error is raised, and the file is as before."""
@@ -307,7 +322,7 @@ class TestFile:
         assert sorted(appended) == sorted(captures.path.read_bytes().splitlines(keepends=True))
         assert len(appended) < 8
 
-    @pytest.mark.parametrize("contents", [b"text", b"text\n", b"{}\n"])
+    @pytest.mark.parametrize("contents", [b"text", b"text\n", b"{}\n", b"\n{}\n"])
     def test_other_contents(self, tmp_path: Path, contents: bytes) -> None:
         """A file with other contents is refused, and left as it is."""
         file = tmp_path / "n.jsonl"

@@ -25,6 +25,7 @@ from support.records import linked
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from reconciler.errors import Message
     from reconciler.model.plan import Change, Plan
     from reconciler.model.record import Attempt, Record
     from reconciler.model.status import ProjectStatus
@@ -75,6 +76,7 @@ class Scene:
     recipients: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     obstacles: tuple[Obstacle, ...] = ()
+    unrecovered: tuple[Message, ...] = ()
     now: float = START
     _folded: tuple[int, Record] | None = None
 
@@ -181,12 +183,11 @@ class Scene:
         url = base_url or self.targets[name].base_url
         self.tell(kinds.Rebound(at=self.at, by=BY, target=str(name), base_url=url, account=account))
 
-    def receive(self, url: str, *codes: str, at: str = "", base_url: str = SERVICE) -> None:
+    def receive(self, url: str, *codes: str, at: str = "", base_url: str = SERVICE, first: str = "") -> None:
         """Receive notifications of codes at a URL."""
         at = at or self.at
-        self.tell(
-            *(kinds.Received(at=self.at, base_url=base_url, url=url, code=code, first=at, last=at) for code in codes)
-        )
+        for code in codes:
+            self.tell(kinds.Received(at=self.at, base_url=base_url, url=url, code=code, first=first or at, last=at))
 
     def open_loss(self, loss: str = "1055") -> None:
         """Lose the tail of the record."""
@@ -253,6 +254,7 @@ class Scene:
         return plan(
             self.desired, self.record, Standing("state.jsonl", self.obstacles, missing), Selection.of(patterns),
             now=self.now + FLIGHT if now is None else now, accounts=accounts or {}, allow_empty=allow_empty,
+            unrecovered=self.unrecovered,
         )  # fmt: skip
 
     def changes(self, *patterns: str) -> list[Change]:
