@@ -49,8 +49,9 @@ verification: {header: 1, algorithm: hmac-sha1, prefix: 1, encoding: base64, key
 """Files that the loader accepts, as a configuration of its own each."""
 
 LOADER_ONLY = {
-    "undeclared-target": "a target of another file", "empty-subscription": "another spelling of null, or none",
-    "missing-field": "a field that another file could have", "unknown-variable": "a variable of another file",
+    "undeclared-target": "a target of another file", "state-password": "what is a password",
+    "empty-subscription": "another spelling of null, or none", "missing-field": "a field that another file could have",
+    "unknown-variable": "a variable of another file",
     "retry-without-attempt": "a URL of another file", "url-too-long": "a length without its variables",
 }  # fmt: skip
 """Mistakes that a schema does not find."""
