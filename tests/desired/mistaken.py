@@ -70,6 +70,7 @@ SUBSCRIPTIONS = [
     ('{eventCodes: [ONB10001], webhookUrl: ¦"{hook}/x"}', "unknown-variable"),
     ("{eventCodes: [ONB10001], webhookUrl: ¦http://x.test}", "url-http"),
     ("{eventCodes: [ONB10001], webhookUrl: ¦x.test}", "url-not-absolute"),
+    ('{eventCodes: [ONB10001], webhookUrl: ¦"https://me@hooks.test/#x"}', "url-user-info"),
     ('{eventCodes: [ONB10001], webhookUrl: ¦"{hooks}/{attempt}?a={attempt}"}', "attempt-twice"),
     ('{eventCodes: [ONB10001], webhookUrl: ¦"https://{attempt}.x.test/"}', "attempt-in-host"),
     ('{eventCodes: [ONB10001], webhookUrl: ¦"{hooks}/#{attempt}"}', "url-fragment"),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from pyrage import x25519  # type: ignore[import-untyped]
-from support.configs import TARGETS, assert_mistakes, load_beside_targets, load_files, mistakes_in, write
+from support.configs import TARGETS, load_beside_targets, load_files, mistakes_in, write
 
 from reconciler.desired import load_sound
 
@@ -92,14 +92,6 @@ def test_a_secret_is_never_shown(tmp_path: Path, text: str) -> None:
 def test_a_place_may_name_a_user(tmp_path: Path, state: str) -> None:
     """Without a password it is no credential."""
     assert state == load_files(tmp_path, {"a.yaml": f"state: {state}"}).state
-
-
-def test_user_info_is_reported_once_where_it_is(tmp_path: Path) -> None:
-    """A URL with user info is one mistake, whatever else is wrong with it."""
-    text = 'subscriptions: {"*/*": {one: {eventCodes: [ONB10001], webhookUrl: ¦"https://me@hooks.test/#x"}}}'
-    assert_mistakes(tmp_path, text, "url-user-info")
-    listed = "¦unknown: [¦https://me@hooks.test, https://hooks.test/@me]"
-    assert_mistakes(tmp_path / "more", listed, "unknown-key", "url-user-info")
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -234,11 +232,3 @@ def test_recipients_with_a_mistake_are_not_compared(tmp_path: Path, typo: str) -
     """What is written wrong in the list is one mistake, whatever the variable names."""
     config = write(tmp_path, {"a.yaml": f"{A_B}recipients: [{KEYS[0]}, {typo}]"})
     assert 1 == len(mistakes_in(config, {"RECONCILER_RECIPIENTS": " ".join(KEYS), **AUTH}))
-
-
-def test_the_room_imports_nothing_heavy() -> None:
-    """Every plan pays for what is imported here: PyYAML and the standard library's light part."""
-    heavy = "pydantic httpx rich deepdiff asyncio importlib.metadata difflib click pyrage cryptography jinja2"
-    code = f"import sys, reconciler.desired; print(*[name for name in {heavy.split()} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "\n" == done.stdout

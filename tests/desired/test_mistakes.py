@@ -80,7 +80,7 @@ def test_only_an_unread_section_leaves_a_target_in_doubt(tmp_path: Path, marked:
         ("targets: {a/b: {ADDRESSES, unknown: retry, overlap: allow}}\nWANTED ¦ftp://x.test}, y: CODES ¦ftp://y}}}",
          "url-scheme url-scheme"),
         ("DECLARED {a/b: {x: {eventCodes: [ONB10001], ¦webhookUrls: x}}}", "unknown-key"),
-        ("DECLARED {a/b: {¦X: {eventCodes: [¦x]}}}", "invalid-name invalid-value"),
+        ('DECLARED {a/b: {¦X: {eventCodes: ¦x}, ¦"\\e[m": ¦x}}', "invalid-name wrong-type invalid-name wrong-type"),
         ("DECLARED {'*/*': {x: {eventCodes: [ONB10001]}}, ¦a/bb: {x: {webhookUrl: https://x}}}", "undeclared-target"),
         ("subscriptions: {¦a/b: {x: {eventCodes: [¦ONB1], webhookUrl: ¦ftp://x.test}}}",
          "undeclared-target invalid-value url-scheme"),
@@ -89,6 +89,7 @@ def test_only_an_unread_section_leaves_a_target_in_doubt(tmp_path: Path, marked:
         ("DECLARED {'*/*': {x: CODES x}}, '*/b': {x: null}, a/b: {¦x: {}}}", "missing-field"),
         ("subscriptions: {¦'*/*': {}}", "undeclared-target"), ("verification: ¦¦{}", "missing-key missing-key"),
         ("recipients: [¦~, ¦age1short]", "no-value bad-recipient"),
+        ("¦unknown: [¦https://me@hooks.test, https://hooks.test/@me]", "unknown-key url-user-info"),
     ],
 )  # fmt: skip
 def test_a_cause_is_reported_and_what_follows_is_not(tmp_path: Path, marked: str, names: str) -> None:
@@ -97,7 +98,7 @@ def test_a_cause_is_reported_and_what_follows_is_not(tmp_path: Path, marked: str
     marked = marked.replace("WANTED", "subscriptions: {a/b: {x: CODES").replace(
         "CODES", "{eventCodes: [ONB10001], webhookUrl:"
     )
-    assert_mistakes(tmp_path, marked, *names.split(), beside="")
+    assert "".join(map(str, assert_mistakes(tmp_path, marked, *names.split(), beside=""))).isprintable()
 
 
 def test_one_mistake_does_not_hide_another(tmp_path: Path) -> None:

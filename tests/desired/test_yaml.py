@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING
 
 import pytest
@@ -106,15 +105,6 @@ def test_columns_count_characters(tmp_path: Path) -> None:
 def test_directives_and_document_marks_are_taken(tmp_path: Path) -> None:
     """`%YAML`, `---` and `...` around the one document are no mistake."""
     assert len(load_beside_targets(tmp_path, "%YAML 1.1\n---\nparity: {}\n...\n").targets) == 3
-
-
-def test_aliases_fill_no_memory(tmp_path: Path) -> None:
-    """Nine lists of nine aliases each would be 400 million elements; each anchor and alias is a mistake instead."""
-    names = "abcdefghi"
-    lines = [f"{names[0]}: &{names[0]} [x]"]
-    lines += [f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]" for before, name in itertools.pairwise(names)]
-    found = {each.name for each in mistakes_in(write(tmp_path, {"a.yaml": "\n".join(lines)}))}
-    assert {"yaml-anchor", "yaml-alias", "unknown-key"} == found
 
 
 @pytest.mark.parametrize(
