@@ -153,28 +153,6 @@ def test_threads_share_a_store(site: Site) -> None:
     assert {"", "line 2", *(f"t{number}" for number in range(_RACERS))} == set(names_of(store))
 
 
-def test_reading_while_appending(site: Site) -> None:
-    """A reader beside a writer sees, at any moment, a whole record that never shrinks."""
-    store, reader, done = site.open(), site.open("b"), threading.Event()
-    begin(store)
-
-    def watch() -> list[int]:
-        lengths = [2]
-        while not done.is_set():
-            lengths.append(len(lines_of(reader)))
-        return lengths
-
-    with ThreadPoolExecutor(1) as pool:
-        watching = pool.submit(watch)
-        try:
-            for number in range(6):
-                add(store, f"w{number}")
-        finally:
-            done.set()
-        lengths = watching.result()
-    assert sorted(lengths) == lengths
-
-
 def _wins(append: object) -> bool:
     """True if an append succeeds, False if another was faster."""
     assert callable(append)

@@ -187,15 +187,6 @@ def test_branch_set_back_to_the_head_of_a_run(git_world: GitWorld, store: Store)
     assert run.read().second == "f" * 64
 
 
-def test_branch_begun_anew(git_world: GitWorld, store: Store) -> None:
-    """A branch that was deleted and begun anew does not contain the head of the second branch either."""
-    git_world.move("state")
-    anew = linked(None, 0, [begun("c" * 32)])[0]
-    store.append(None, anew, "begin")
-    stored = git_world.open(machine="b").read()
-    assert (stored.data, stored.second) == (anew, sample()[1][-1])
-
-
 def test_branch_deleted(git_world: GitWorld, store: Store) -> None:
     """If the branch is deleted, the second one is left, and an append is refused."""
     git_world.move("state")
@@ -293,12 +284,6 @@ def test_second_push_comes_too_late(store: Store) -> None:
 
 
 # Remotes that misbehave
-
-
-def test_push_that_is_not_there(git_world: GitWorld, store: Store, wrap: Callable[[str], None]) -> None:
-    """A push that was acknowledged, and that the remote does not show, fails the append."""
-    wrap('[ "$1" = push ] || exec "$GIT" "$@"')
-    assert refusal(StoreUnavailable, add, git_world.open(), "x") == "git-push-not-seen"
 
 
 def test_remote_lags(git_world: GitWorld, store: Store, wrap: Callable[[str], None]) -> None:
@@ -475,13 +460,6 @@ def test_work_trees(git_world: GitWorld, store: Store) -> None:
     git_world.git("worktree", "add", "--quiet", str(tree))
     (tree / "deep").mkdir()
     assert {store.place} == {git_world.open(at=at).place for at in (tree, tree / "deep", git_world.checkout)}
-
-
-def test_config_that_is_a_symbolic_link(git_world: GitWorld, store: Store) -> None:
-    """The repository is that of the link, not that of what it leads to."""
-    git_world.git("init", "--quiet", str(git_world.root / "elsewhere"))
-    (git_world.checkout / "config").symlink_to(git_world.root / "elsewhere")
-    assert store.place == git_world.open().place
 
 
 def test_place_is_the_url(git_world: GitWorld, store: Store) -> None:

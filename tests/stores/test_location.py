@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -93,17 +92,13 @@ def test_remote_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: s
 
 
 @pytest.mark.parametrize(
-    ("place", "library", "missing", "extra"),
-    [
-        ("s3://bucket/p", "obstore", "obstore", "objectstore"),
-        ("s3://bucket/p", "obstore", "obstore.exceptions", "objectstore"),
-        ("postgresql://host/db", "psycopg", "psycopg", "postgres"),
-    ],
-)
-def test_library_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, library: str, missing: str, extra: str
-) -> None:
+    ("place", "missing", "extra"),
+    [("s3://bucket/p", "obstore", "objectstore"), ("s3://bucket/p", "obstore.exceptions", "objectstore"),
+     ("postgresql://host/db", "psycopg", "postgres")],
+)  # fmt: skip
+def test_library_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, missing: str, extra: str) -> None:
     """Without the library the message names what to install; without a module of another, it is not blamed."""
+    library = missing.partition(".")[0]
     for name in [name for name in sys.modules if name.startswith((library, "reconciler.stores."))]:
         if name != "reconciler.stores.location":
             monkeypatch.delitem(sys.modules, name)
@@ -113,17 +108,5 @@ def test_library_missing(
             open_store(place, tmp_path / "config", tmp_path / "cache")
     monkeypatch.setitem(sys.modules, missing, None)
     message = raised(SettingsError, open_store, place, tmp_path / "config", tmp_path / "cache")
-    assert message.name == "place-library-missing"
-    assert library in message.what
+    assert (message.name, library in message.what) == ("place-library-missing", True)
     assert f"reconciler[{extra}]" in message.steps[0].text
-
-
-def test_lean() -> None:
-    """A record in a file costs neither git's store, nor obstore, psycopg, asyncio or a thread."""
-    program = (
-        "import sys; from pathlib import Path; from reconciler.stores.location import open_store;"
-        "open_store('state.jsonl', Path('config'), Path('cache')).read();"
-        "print(*sorted(sys.modules.keys() & {'subprocess', 'obstore', 'psycopg', 'asyncio', 'queue', 'tempfile'}))"
-    )
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert ran.stdout == "\n"

@@ -152,18 +152,6 @@ def test_missing_segment(bucket: FaultyBucket, store: ObjectStore, number: int) 
     assert f"00000{number}.jsonl" in message.where
 
 
-def test_missing_last_segment(bucket: FaultyBucket, store: ObjectStore) -> None:
-    """A record whose last segment is missing is an older one: its head is not the one that was noted."""
-    fill(store, "a")
-    head = add(store, "b")
-    del bucket.versions["000002.jsonl"]
-    data = store.read().data or b""
-    assert head.encode() not in data
-    assert parse(data, store.place)
-    with pytest.raises(HeadMoved):
-        store.append(head, b"x\n", "x")
-
-
 def test_other_objects(bucket: FaultyBucket, store: ObjectStore) -> None:
     """Objects of other names are none of the record."""
     for key in ("backup.jsonl", "000001.jsonl.bak", "0000001.jsonl", "deep"):
@@ -243,18 +231,6 @@ def test_write_that_fails(
     assert names_of(store)[2:] == (["x"] if is_there else [])
     if not is_there:
         store.append(head, lines, "x")
-
-
-def test_stale_read(bucket: FaultyBucket, store: ObjectStore) -> None:
-    """A read that is older than the last append is the beginning of the record, and nothing is appended to it."""
-    head = add(store, "x")
-    late = ObjectStore(bucket)
-    late.prepare()
-    bucket.faults = ["stale read"]
-    assert late.read().data == sample()[0]
-    with pytest.raises(HeadMoved):
-        late.append(sample()[1][-1], b"y\n", "y")
-    assert head == last_head(store.read().data or b"")
 
 
 @pytest.mark.parametrize("names", [[], ["a", "b"]])

@@ -254,18 +254,3 @@ def test_wrong_password(postgres: Site, monkeypatch: pytest.MonkeyPatch) -> None
         postgres.open().read()
     assert [("database-unavailable", True)] == [(each.name, "password" in str(each)) for each in caught.value.messages]
     assert "hunter2" not in str(caught.value) + repr(caught.value)
-
-
-def test_tls(postgres: Site) -> None:
-    """TLS is as the URL says: a server without it is refused where it is required."""
-    postgres.place = postgres.place.replace("sslmode=disable", "sslmode=require")
-    assert "SSL" in failure(postgres.open().read)
-
-
-def test_no_server(postgres: Site, postgres_port: int) -> None:
-    """A server that cannot be reached is no place without a record."""
-    postgres.place = postgres.place.replace(f":{postgres_port}/", ":1/")
-    store = postgres.open()
-    for step in (store.read, store.prepare, store.check_writable, lambda: begin(store)):
-        with pytest.raises(StoreUnavailable):
-            step()
