@@ -43,8 +43,8 @@ def merge(
     layers: dict[str, Layer] = {}
     for name, pattern in patterns.items():
         layers[name] = {member.key: patch_of(member, mistakes) for member in pattern.members.values()}
-        for member in pattern.misnamed:  # only to report its mistakes
-            patch_of(member, mistakes)
+        for member in pattern.misnamed:  # only to report its mistakes, without its name, which may be anything
+            patch_of(member, mistakes, "a subscription")
     unmatched = patterns.keys() - {match for target in targets for match in _patterns_of(target)}
     if unmatched and not mistakes.hidden:
         _refuse_undeclared(unmatched, patterns, targets, mistakes)

@@ -47,11 +47,11 @@ class Patch(Struct, frozen=True, gc=False):
         return Patch(self.key, codes=self.codes or general.codes, url=self.url or general.url)
 
 
-def patch_of(member: Member, mistakes: Mistakes) -> Patch:
-    """Return the patch that a member of a pattern describes."""
-    node = member.value
+def patch_of(member: Member, mistakes: Mistakes, name: str = "") -> Patch:
+    """Return the patch that a member of a pattern describes. Messages call it `name`, or by its key."""
+    node, name = member.value, name or member.key
     if isinstance(node, MapNode):
-        given = reading.fields(node, member.key, _KEYS, mistakes) or {}
+        given = reading.fields(node, name, _KEYS, mistakes) or {}
         codes, url = given.get("eventCodes"), given.get("webhookUrl")
         return Patch(
             member,
@@ -62,9 +62,9 @@ def patch_of(member: Member, mistakes: Mistakes) -> Patch:
         return Patch(member, wanted=False)
     if reading.is_empty(node):
         remedy = "to exclude the subscription here, write `null` in full"
-        mistakes.add("empty-subscription", node, f"{member.key}: no value", remedy)
+        mistakes.add("empty-subscription", node, f"{name}: no value", remedy)
     else:
-        reading.content(node, MapNode, member.key, mistakes)
+        reading.content(node, MapNode, name, mistakes)
     return Patch(member, codes=Given((), node, sound=False), url=Given("", node, sound=False))
 
 

@@ -14,6 +14,7 @@ from reconciler.desired import files, load
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+UNDECLARED = "x: 1\nsubscriptions: {a/b: {}}"
 NAMES = ["europe/production", "europe/staging", "usa/staging"]
 
 
@@ -65,7 +66,7 @@ def test_a_link_that_leads_out_is_a_mistake(tmp_path: Path, link: str, outside: 
     """What it leads to is neither read nor quoted, whatever its name begins with."""
     (tmp_path / outside).mkdir()
     (tmp_path / outside / "key.yaml").write_text("hunter2: hunter2\nhunter2")
-    config = write(tmp_path, {"z.yaml": "x: 1"})
+    config = write(tmp_path, {"z.yaml": UNDECLARED})
     (config / link).symlink_to(tmp_path / outside / ("key.yaml" if link == "a.yaml" else ""))
     first, second = mistakes_in(config)
     assert (f"{config / link}:1:1", f"{config / 'z.yaml'}:1:1") == (str(first.place), str(second.place))
@@ -93,50 +94,23 @@ def test_a_file_name_that_breaks_the_line_is_escaped(tmp_path: Path) -> None:
     assert mistake.located.endswith("a\\nb.yaml:1:1")
 
 
-def broken_link(config: Path) -> None:
-    """A link to nothing."""
-    (config / "a.yaml").symlink_to(config / "nowhere")
-
-
-def link_to_itself(config: Path) -> None:
-    """A link that leads back to itself."""
-    (config / "a.yaml").symlink_to(config / "a.yaml")
-
-
-def pipe(config: Path) -> None:
-    """A pipe that nobody writes to."""
-    os.mkfifo(config / "a.yaml")
-
-
-def latin_1(config: Path) -> None:
-    """Text in another encoding, from its second line on."""
-    (config / "a.yaml").write_bytes("x: 1\ny: ä é".encode("latin-1"))
-
-
-def utf_16(config: Path) -> None:
-    """Text in UTF-16, with its mark."""
-    (config / "a.yaml").write_text("x: 1", encoding="utf-16")
-
-
-def too_large(config: Path) -> None:
-    """One byte more than is taken."""
-    (config / "a.yaml").write_bytes(b"#" * (files.SIZE_LIMIT + 1))
-
-
 @pytest.mark.parametrize(
     ("spoil", "place", "name"),
     [
-        (broken_link, "1:1", "config-unreadable"), (link_to_itself, "1:1", "config-unreadable"),
-        (pipe, "1:1", "config-unreadable"), (latin_1, "2:4", "config-not-utf8"), (utf_16, "1:1", "config-not-utf8"),
-        (too_large, "1:1", "config-too-large"),
+        (lambda file: file.symlink_to("nowhere"), "1:1", "config-unreadable"),
+        (lambda file: file.symlink_to(file), "1:1", "config-unreadable"), (os.mkfifo, "1:1", "config-unreadable"),
+        (lambda file: file.write_bytes("x: 1\ny: ä é".encode("latin-1")), "2:4", "config-not-utf8"),
+        (lambda file: file.write_text("x: 1", encoding="utf-16"), "1:1", "config-not-utf8"),
+        (lambda file: file.write_bytes(b"#" * (files.SIZE_LIMIT + 1)), "1:1", "config-too-large"),
     ],
+    ids=["link to nothing", "link to itself", "pipe", "latin-1", "utf-16", "too large"],
 )  # fmt: skip
 def test_a_file_that_cannot_be_read_is_a_mistake(
     tmp_path: Path, spoil: Callable[[Path], None], place: str, name: str
 ) -> None:
-    """It is reported at its own place, and the other files are reported too."""
-    config = write(tmp_path, {"z.yaml": "x: 1"})
-    spoil(config)
+    """It is reported at its own place, and so are the other files, without what it may declare."""
+    config = write(tmp_path, {"z.yaml": UNDECLARED})
+    spoil(config / "a.yaml")
     first, second = mistakes_in(config)
     assert (f"{config / 'a.yaml'}:{place}", f"{config / 'z.yaml'}:1:1") == (str(first.place), str(second.place))
     assert name == first.name

@@ -48,6 +48,7 @@ def test_one_mistake_for_a_pair(tmp_path: Path) -> None:
 def test_targets_with_one_base_url_are_one_service(tmp_path: Path) -> None:
     """Host case, the default port and a trailing slash do not make another service."""
     (mistake,) = assert_mistakes(tmp_path, ACROSS, "overlap", beside=targets())
+    assert mistake.what.endswith(": ONB10001")
     assert mistake.steps[0].text.endswith("`overlap: allow` under a/one, a/two")
 
 
@@ -84,25 +85,12 @@ def test_the_later_ones_are_reported(tmp_path: Path) -> None:
         "    z: {eventCodes: [ONB10001], webhookUrl: https://hooks.test/z}\n"
         "    y: {eventCodes: [ONB10001], webhookUrl: https://hooks.test/y}\n",
         "b.yaml": "subscriptions:\n  a/one:\n    x: {eventCodes: [ONB10001], webhookUrl: https://hooks.test/x}\n",
-        "c.yaml": targets(),
+        "c.yaml": targets("refuse", "allow") + "subscriptions:\n"
+        "  a/two: {w: {eventCodes: [ONB10001], webhookUrl: https://hooks.test/w}}\n",
     }
-    assert [["y", "z"], ["x", "z"]] == [
-        re.findall(r"a/one/(\w)", each.what) for each in mistakes_in(write(tmp_path, files))
+    assert [["y", "z"], ["x", "z"], ["w", "z"]] == [
+        re.findall(r"a/(?:one|two)/(\w)", each.what) for each in mistakes_in(write(tmp_path, files))
     ]
-
-
-def test_services_are_judged_apart(tmp_path: Path) -> None:
-    """A code that is held twice at each of two services is two mistakes; no pair reaches across."""
-    text = """\
-subscriptions:
-  a/one:
-    first: {eventCodes: [ONB10001], webhookUrl: https://hooks.test/1}
-    ¦second: {eventCodes: [ONB10001], webhookUrl: https://hooks.test/2}
-  a/two:
-    first: {eventCodes: [ONB10001], webhookUrl: https://hooks.test/3}
-    ¦second: {eventCodes: [ONB10001], webhookUrl: https://hooks.test/4}
-"""
-    assert_mistakes(tmp_path, text, "overlap", "overlap", beside=targets(other_base="https://other.test"))
 
 
 def test_both_reasons_are_reported(tmp_path: Path) -> None:
@@ -120,16 +108,8 @@ subscriptions:
     assert [["second", "first"], ["third", "second"]] == pairs
 
 
-def test_a_target_with_a_mistake_is_not_judged(tmp_path: Path) -> None:
-    """Without a usable base URL there is no saying which service it is."""
-    beside = targets(other_base="https://api.test/?x").replace("a/one", "c/one")
-    text = ACROSS.replace("¦", "").replace("a/one", "c/one")
-    config = write(tmp_path, {"a.yaml": text, "b.yaml": beside})
-    assert ["url-query"] == [mistake.name for mistake in mistakes_in(config)]
-
-
 def test_what_follows_a_target_with_a_mistake_is_judged(tmp_path: Path) -> None:
-    """A target without a usable base URL hides no overlap of those that come after it."""
+    """A target without a usable base URL, of which nobody knows the service, hides no overlap of others."""
     broken = "  a/broken: {auth_url: https://login.test, base_url: https://api.test/?x}\n"
     text = (
         WITHIN.replace("¦", "") + "  a/broken:\n    first: {eventCodes: [ONB10001], webhookUrl: https://hooks.test/3}\n"
@@ -158,8 +138,30 @@ def test_templates_are_compared_as_they_are(tmp_path: Path) -> None:
     assert_mistakes(tmp_path, text, "same-route", beside=targets("allow", "allow"))
 
 
-def test_a_variable_that_joins_two_services_is_named(tmp_path: Path) -> None:
-    """An overridden `base_url` may be the cause."""
-    config = write(tmp_path, {"a.yaml": ACROSS.replace("¦", ""), "b.yaml": targets(other_base="https://other.test")})
-    (mistake,) = mistakes_in(config, {"RECONCILER_A_TWO_BASE_URL": "https://api.test"})
-    assert mistake.steps[0].text.startswith("correct RECONCILER_A_TWO_BASE_URL; or ")
+@pytest.mark.parametrize(
+    ("marked", "overridden", "advice"),
+    [(ACROSS, "A_TWO", "correct RECONCILER_A_TWO_BASE_URL; or keep"), (WITHIN, "A_ONE", "keep")],
+)
+def test_a_variable_that_joins_two_services_is_named(tmp_path: Path, marked: str, overridden: str, advice: str) -> None:
+    """An overridden `base_url` may be the cause of what two targets have in common, and no other variable."""
+    beside = targets(other_base="https://other.test")
+    config = write(tmp_path, {"a.yaml": marked.replace("¦", ""), "b.yaml": beside})
+    names = f"RECONCILER_{overridden}_BASE_URL", "RECONCILER_A_ONE_AUTH_URL"
+    (mistake,) = mistakes_in(config, dict.fromkeys(names, "https://api.test"))
+    assert mistake.steps[0].text.startswith(advice)
+
+
+def test_pairs_that_differ_are_reported_apart(tmp_path: Path) -> None:
+    """Two places are one mistake for each list of codes, and for one URL as for two."""
+    service = "auth_url: https://l.test, base_url: https://{0}.test, vars: {{hooks: https://{0}.test}}"
+    text = f"""\
+targets: {{{", ".join(f"{name}/b: {{{service.format(name)}}}" for name in "xyz")}}}
+subscriptions:
+  "*/*": {{one: {{eventCodes: [ONB10001, ONB10002], webhookUrl: "{{hooks}}"}}}}
+  "*/b": {{¦¦¦two: {{webhookUrl: https://x.test}}}}
+  "x/*": {{two: {{eventCodes: [ONB10001]}}}}
+  "y/*": {{two: {{eventCodes: [ONB10001]}}}}
+  "z/*": {{two: {{eventCodes: [ONB10002]}}}}
+"""
+    found = assert_mistakes(tmp_path, text, "same-route", "overlap", "overlap", beside="")
+    assert ["ONB10001", "ONB10001", "ONB10002"] == [each.what.rpartition(": ")[2] for each in found]

@@ -19,11 +19,8 @@ if TYPE_CHECKING:
 SCHEMA = Draft7Validator(schema())
 TARGET = "auth_url: https://x.test, base_url: https://x.test"
 GOOD = [
-    "",
-    "# nothing\n",
-    "targets: {}\nsubscriptions: {}\n",
-    "state: s3://bucket/prefix\nrecord: 5f0c8f5e9a1d4b7c8e2f3a4b5c6d7e8f",
-    "record: 12345678901234567890123456789012",
+    "", "# nothing\n", "targets: {}\nsubscriptions: {}\n", f"recipients: [{KEY}]\nparity: {{}}\n",
+    "state: s3://bucket/prefix\nrecord: 5f0c8f5e9a1d4b7c8e2f3a4b5c6d7e8f", "record: 12345678901234567890123456789012",
     f"targets: {{a/b: {{{TARGET}, vars: {{hooks: https://y.test, number: 0123, word: yes, two_words: a b}}}}}}",
     "targets: {a/b: {auth_url: http://localhost:8080/x, base_url: 'HTTP://[::1]:1', audience_base: http://127.0.0.2}}",
     "targets: {a-1/2: {auth_url: https://x_y.test/a/@, base_url: 'https://[2001:db8::1]:65535/a%20b'}}",
@@ -34,23 +31,19 @@ subscriptions:
   a/b: {{one: {{eventCodes: [ABC00000], webhookUrl: https://y.test?q}}}}
   "*/*": {{two: {{eventCodes: [ONB10001], webhookUrl: "http{{v}}.test/{{region}}/{{attempt}}/{{{{x}}}}"}}}}
 """,
-    f"recipients: [{KEY}]\nparity: {{}}\n",
-    "parity: {ignore: []}",
-    """\
-parity:
-  ignore: [{address: 1, reason: 2026}, {address: "*/b/one", reason: "a\\n\\n  b"}, {address: x, reason: no}]
-""",
+    'parity: {ignore: [{address: 1, reason: 2026}, {address: "*/b/one", reason: "a\\n\\nb"}, {address: x, reason: n}]}',
     """\
 verification: {header: 1, algorithm: hmac-sha1, prefix: 1, encoding: base64, key_encoding: utf8, enforce: false,
   content: "{header:X-Time}.{body}"}
-""",
+""", "parity: {ignore: []}",
     *EXAMPLE.values(),
-]
+]  # fmt: skip
 """Files that the loader accepts, as a configuration of its own each."""
 
 LOADER_ONLY = {
-    "undeclared-target": "a target of another file", "empty-subscription": "another spelling of null, or none",
-    "missing-field": "a field that another file could have", "unknown-variable": "a variable of another file",
+    "undeclared-target": "a target of another file", "state-password": "what is a password",
+    "empty-subscription": "another spelling of null, or none", "missing-field": "a field that another file could have",
+    "unknown-variable": "a variable of another file",
     "retry-without-attempt": "a URL of another file", "url-too-long": "a length without its variables",
 }  # fmt: skip
 """Mistakes that a schema does not find."""

@@ -45,7 +45,8 @@ def test_sound_urls_are_taken(url: str) -> None:
         ("https://hooks..example", "url-host"), ("https://hooks.example.", "url-host"),
         ("https://-hooks.example", "url-host"), ("https://" + "a" * 64 + ".example", "url-host"),
         ("https://" + "a." * 127 + "example", "url-host"), ("https://hooks.example\\x", "url-host"),
-        ("https://256.1.1.1", "url-host"), ("https://127.1", "url-host"), ("https://[::g]/", "url-host"),
+        ("https://256.1.1.1", "url-host"), ("https://127.1", "url-host"),
+        ("https://hooks.1", "url-host"), ("https://[::g]/", "url-host"),
         ("https://[fe80::1%25eth0]/", "url-host"), ("https://[:::]/", "url-host"),
         ("https://hooks.example:", "url-port"), ("https://hooks.example:0", "url-port"),
         ("https://hooks.example:65536", "url-port"), ("https://hooks.example:123456", "url-port"),
@@ -62,11 +63,11 @@ def test_unsound_urls_are_not(url: str, name: str) -> None:
     assert fault.remedy
 
 
-def test_a_base_takes_no_query() -> None:
+@pytest.mark.parametrize(("end", "name"), [("", None), ("?", "url-query"), ("?#", "url-fragment")])
+def test_a_base_takes_no_query(end: str, name: str | None) -> None:
     """A URL that paths are put behind ends with its path."""
-    assert urls.base_fault("https://api.example/v1") is None
-    assert (fault := urls.base_fault("https://api.example/v1?"))
-    assert "url-query" == fault.name
+    fault = urls.base_fault(f"https://api.example/v1{end}")
+    assert name == (fault and fault.name)
 
 
 PIECES = st.sampled_from(

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,23 +18,6 @@ if TYPE_CHECKING:
     from stores.conftest import Site
 
 _RACERS = 5
-_APPEND_IN_PROCESSES = """
-import os, sys
-from pathlib import Path
-sys.path.insert(0, sys.argv[1])
-from reconciler.stores.location import open_store
-from support.records import add_in_the_end
-children = []
-for number in range(3):
-    children.append(os.fork())
-    if not children[-1]:
-        store = open_store(sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]))
-        for turn in range(3):
-            add_in_the_end(store, f"p{number}-{turn}")
-        break
-else:
-    assert [0] * 3 == [os.waitpid(child, 0)[1] for child in children]
-"""
 
 
 def test_nothing_there(site: Site) -> None:
@@ -77,23 +56,26 @@ def test_second_place(site: Site) -> None:
 
 
 def test_begin_once(site: Site) -> None:
-    """A record that is there is never begun again."""
+    """A record that is there is never begun again, also if it was not there at the last look."""
+    late = site.open("b")
+    assert late.read().data is None
     begin(site.open())
-    message = raised(HeadMoved, site.open("b").append, None, linked(None, 0, [begun("c" * 32)])[0], "begin")
+    message = raised(HeadMoved, late.append, None, linked(None, 0, [begun("c" * 32)])[0], "begin")
     assert message.name == "head-moved"
     assert sample()[0] == site.open().read().data
 
 
 def test_append_to_another_head(site: Site) -> None:
-    """Lines for an older head, or one that never was, are refused and change nothing."""
+    """Lines for an older head, or one that never was, are refused and change nothing; for the current one they go."""
     store, late = site.open(), site.open("b")
     old = begin(store)
     late.read()
-    add(store, "x")
-    for head in (old, "f" * 64):
+    current = add(store, "x")
+    late.append(current, linked(current, 3, [named("y")])[0], "y")
+    for head in (old, current, "f" * 64):
         with pytest.raises(HeadMoved, match="another run"):
             late.append(head, linked(head, 2, [named("late")])[0], "late")
-    assert names_of(store) == ["", "line 2", "x"]
+    assert names_of(store) == ["", "line 2", "x", "y"]
 
 
 def test_append_without_a_record(site: Site) -> None:
@@ -169,41 +151,6 @@ def test_threads_share_a_store(site: Site) -> None:
     with ThreadPoolExecutor(_RACERS) as pool:
         list(pool.map(lambda number: add_in_the_end(store, f"t{number}"), range(_RACERS)))
     assert {"", "line 2", *(f"t{number}" for number in range(_RACERS))} == set(names_of(store))
-
-
-def test_racing_processes(site: Site) -> None:
-    """Processes that append again and again leave every line there once."""
-    begin(site.open())
-    tests = str(Path(__file__).parents[1])
-    arguments = [tests, site.place, str(site.config), str(site.config.parent / "cache")]
-    racing = subprocess.run(
-        [sys.executable, "-c", _APPEND_IN_PROCESSES, *arguments], env=os.environ, timeout=90, check=False
-    )
-    assert racing.returncode == 0
-    names = names_of(site.open())
-    assert sorted(["", "line 2", *(f"p{number}-{turn}" for number in range(3) for turn in range(3))]) == sorted(names)
-
-
-def test_reading_while_appending(site: Site) -> None:
-    """A reader beside a writer sees, at any moment, a whole record that never shrinks."""
-    store, reader, done = site.open(), site.open("b"), threading.Event()
-    begin(store)
-
-    def watch() -> list[int]:
-        lengths = [2]
-        while not done.is_set():
-            lengths.append(len(lines_of(reader)))
-        return lengths
-
-    with ThreadPoolExecutor(1) as pool:
-        watching = pool.submit(watch)
-        try:
-            for number in range(6):
-                add(store, f"w{number}")
-        finally:
-            done.set()
-        lengths = watching.result()
-    assert sorted(lengths) == lengths
 
 
 def _wins(append: object) -> bool:

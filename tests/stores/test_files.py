@@ -6,6 +6,7 @@ import errno
 import fcntl
 import os
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
 from support.late_locks import during_the_wait
@@ -73,8 +74,8 @@ def test_only_a_torn_write(path: Path) -> None:
     path.parent.mkdir()
     path.write_bytes(b'{"seq":1')
     store = FileStore(path)
-    for head in (None, "f" * 64):
-        with pytest.raises(HeadMoved):
+    for head, why in ((None, "already"), ("f" * 64, "another run")):
+        with pytest.raises(HeadMoved, match=why):
             store.append(head, sample()[0], "")
     assert store.read().data == b'{"seq":1'
 
@@ -87,20 +88,29 @@ def test_begun_as_a_whole(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(path.parent.iterdir()) == []
 
 
-@pytest.mark.parametrize(("number", "step"), [(errno.ENOSPC, "room"), (errno.EFBIG, "ulimit"), (errno.EIO, "check")])
+@pytest.mark.parametrize(
+    ("number", "step"),
+    [(errno.ENOSPC, "room"), (errno.EDQUOT, "quota"), (errno.EFBIG, "ulimit"), (errno.EIO, "check"), (0, "")],
+)
 def test_failed_write(path: Path, store: Store, monkeypatch: pytest.MonkeyPatch, number: int, step: str) -> None:
-    """A failed append leaves the file as it was, and its message says what to do."""
-    write = disk.write_at
+    """A failed append, or one that Ctrl-C ends, leaves the file as it was, durably; a message says what to do."""
+    synced: list[int] = []
 
     def write_half(descriptor: int, data: bytes, offset: int) -> None:
-        write(descriptor, data[: len(data) // 2], offset)
-        raise OSError(number, os.strerror(number))
+        os.pwrite(descriptor, data[: len(data) // 2], offset)
+        raise OSError(number, os.strerror(number)) if number else KeyboardInterrupt
 
     monkeypatch.setattr(files, "write_at", write_half)
-    message = raised(StoreUnavailable, add, store, "x")
-    assert message.name == "record-unwritable"
-    assert step in message.steps[0].text
+    monkeypatch.setattr("os.fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_size))
+    if number:
+        message = raised(StoreUnavailable, store.append, sample()[1][-1], b"x\n", "x")
+        assert message.name == "record-unwritable"
+        assert step in message.steps[0].text
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            store.append(sample()[1][-1], b"x\n", "x")
     assert path.read_bytes() == sample()[0]
+    assert synced[-1] == len(sample()[0])
 
 
 def test_locked(path: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +119,8 @@ def test_locked(path: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> No
     with path.open() as other:
         fcntl.flock(other, fcntl.LOCK_EX)
         assert store.read().data == sample()[0]
-        assert raised(StoreUnavailable, add, store, "x").name == "record-locked"
+        message = raised(StoreUnavailable, add, store, "x")
+    assert (message.name, message.steps[0].text) == ("record-locked", disk.LockHeld.remedy)
     add(store, "x")
 
 
@@ -147,8 +158,10 @@ def test_odd_files(path: Path, store: Store, kind: str) -> None:
             path.mkdir()
         case _:
             os.mkfifo(path)
-    assert raised(StoreUnavailable, store.read).name == "record-not-read"
-    assert raised(StoreUnavailable, store.append, sample()[1][-1], b"x\n", "").name == "record-unwritable"
+    message = raised(StoreUnavailable, store.read)
+    assert (message.name, "None" in message.what) == ("record-not-read", False)
+    for step in (lambda: store.append(sample()[1][-1], b"x\n", ""), store.check_writable):
+        assert raised(StoreUnavailable, step).name == "record-unwritable"
 
 
 def test_locks_of_one_host(path: Path, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,8 +175,11 @@ def test_locks_of_one_host(path: Path, store: Store, tmp_path: Path, monkeypatch
 
 def test_check_writable(path: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A directory in which nothing can be written is noticed, and nothing is left behind by trying."""
+    opener = Mock(wraps=disk.open_regular)
+    monkeypatch.setattr(files, "open_regular", opener)
     store.check_writable()
     assert [path] == list(path.parent.iterdir())
+    opener.assert_called_once_with(path, os.O_RDWR | os.O_NOFOLLOW)
     for failing in ("sync_directory", "written_beside"):
         monkeypatch.setattr(files, failing, _fail(errno.EROFS))
         assert raised(StoreUnavailable, store.check_writable).name == "record-unwritable"
@@ -175,13 +191,16 @@ def test_check_writable_before_it_begins(path: Path) -> None:
     assert not path.parent.exists()
 
 
-def test_what_was_read_is_durable(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A read waits until what it read is on the disk, whoever wrote it."""
-    settled: list[object] = []
-    monkeypatch.setattr(files, "settle", settled.append)
-    monkeypatch.setattr(files, "settle_name", settled.append)
+def test_what_was_read_is_durable(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A read waits until what it read is on the disk, whoever wrote it, and so do a beginning and an append."""
+    done: list[str] = []
+    for name in ("settle", "settle_name", "sync_directory"):
+        monkeypatch.setattr(files, name, lambda _, name=name: done.append(name))
+    store = FileStore(path)
+    begin(store)
     store.read()
-    assert len(settled) == 2
+    store.append(sample()[1][-1], b"", "")
+    assert done == ["sync_directory", "settle", "settle_name", "settle_name"]
     monkeypatch.setattr(files, "settle", _fail(errno.EIO))
     with pytest.raises(StoreUnavailable):
         store.read()

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import fcntl
+import os
+import select
+import subprocess
 from typing import TYPE_CHECKING
+from unittest.mock import DEFAULT, Mock
 
 import pytest
 from support.git_world import SOMEBODY, GitWorld, snapshot
 from support.records import add, begin, begun, linked, named, names_of, sample
 from support.refusals import raised
 
-from reconciler.errors import HeadMoved, ReconcilerError, SettingsError, StoreUnavailable
+from reconciler.disk import LockHeld
+from reconciler.errors import HeadMoved, ReconcilerError, RecordError, SettingsError, StoreUnavailable
 from reconciler.record.store import head_moved
 from reconciler.stores.git import branch, cache, command
-from reconciler.stores.git.command import advice, reason
+from reconciler.stores.git.command import CONNECTION, reason
+from reconciler.stores.git.remote import remote_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from reconciler.record.store import Store
     from reconciler.stores.git.cache import BranchUpdate
@@ -50,10 +57,26 @@ def refusal(kind: type[ReconcilerError], call: Callable[..., object], *args: obj
     return message.name
 
 
-def test_a_repository_of_somebody_else_is_trusted_by_a_command() -> None:
-    """It can be pasted, with the path that git names."""
-    (step,) = advice("fatal: detected dubious ownership in repository at '/srv/a b'\nTo add an exception …")
-    assert ("git", "config", "--global", "--add", "safe.directory", "/srv/a b") == step.command
+@pytest.mark.parametrize(
+    ("stderr", "expected"),
+    [
+        ("fatal: detected dubious ownership in repository at '/srv/a b'\nTo add an exception …",
+         ["git", "config", "--global", "--add", "safe.directory", "/srv/a b"]),
+        ("fatal: disk full", []),
+    ],
+)  # fmt: skip
+def test_advice_of_each_command(tmp_path: Path, wrap: Callable[[str], None], stderr: str, expected: list[str]) -> None:
+    """git's own words are told, and a repository of somebody else is trusted by a command that can be pasted."""
+    wrap(f'[ "$1" != check-ref-format ] || {{ echo b; exit; }}; echo "{stderr}" >&2; exit 128')
+    git = command.Git(tmp_path, os.environ, "place")
+    copy = cache.BranchCache(tmp_path / "copy.git", git)
+    for call, connects in (
+        (lambda: remote_of("git:b", git), False), (lambda: git.ask("mktree"), False), (lambda: copy.tips("b"), True),
+        (lambda: copy.fetch("b"), True), (lambda: copy.push(cache.BranchUpdate("b", "", "c")), True),
+    ):  # fmt: skip
+        message = raised(ReconcilerError, call)
+        assert expected == [word for step in message.steps for word in step.command]
+        assert expected or ("disk full" in message.what, connects) == (True, CONNECTION in message.steps)
 
 
 # The two branches
@@ -87,21 +110,19 @@ def test_what_was_pushed_is_not_read_again(store: Store, wrap: Callable[[str], N
         assert (git_world.root / "bin" / "git.log").read_text().split().count("ls-remote") == 1
 
 
-def test_a_git_that_fails_says_why(store: Store, wrap: Callable[[str], None], git_world: GitWorld) -> None:
-    """Its own words are in the message, and nothing is pushed."""
-    wrap('[ "$1" = mktree ] && { echo "fatal: disk full" >&2; exit 128; }; exec "$GIT" "$@"')
-    with pytest.raises(StoreUnavailable, match="`git mktree` failed: disk full"):
-        add(git_world.open(), "x")
-    assert ["", "line 2"] == names_of(store)
-
-
-def test_a_server_that_moves_one_branch_at_a_time(git_world: GitWorld, store: Store) -> None:
-    """It is given the record first, alone where there is no head to keep."""
+def test_a_server_that_moves_one_branch_at_a_time(
+    git_world: GitWorld, store: Store, wrap: Callable[[str], None]
+) -> None:
+    """It is given the record first, alone where there is no head to keep, and asked for both at once only once."""
     git_world.git("config", "receive.advertiseAtomic", "false", at=git_world.origin)
+    wrap('echo "$1" >>"$0.log"; exec "$GIT" "$@"')
+    store = git_world.open()
+    head = add(store, "w")
     head = add(store, "x")
+    assert (git_world.root / "bin" / "git.log").read_text().split().count("push") == 3 + 2
     assert head == git_world.open(machine="b").read().second
-    store.append(head, linked(head, 3, [named("y")])[0], "y")
-    assert (["", "line 2", "x", "y"], head) == (names_of(store), store.read().second)
+    store.append(head, linked(head, 4, [named("y")])[0], "y")
+    assert (["", "line 2", "w", "x", "y"], head) == (names_of(store), store.read().second)
 
 
 def test_history(git_world: GitWorld, store: Store) -> None:
@@ -110,14 +131,6 @@ def test_history(git_world: GitWorld, store: Store) -> None:
     assert git_world.log("%s|%an|%cn") == ["add x|reconciler|reconciler", "begin|reconciler|reconciler"]
     assert git_world.log(branch=HEAD) == [f"head {head[:12]}", f"head {sample()[1][-1][:12]}"]
     assert git_world.git("show", f"{HEAD}:head", at=git_world.origin) == f"{head}\n"
-
-
-def test_author_of_the_settings(git_world: GitWorld) -> None:
-    """The author is the one that git's settings name."""
-    git_world.git("config", "user.name", "Somebody")
-    git_world.git("config", "user.email", "somebody@partner.example")
-    begin(git_world.open())
-    assert git_world.log("%an <%ae>") == ["Somebody <somebody@partner.example>"]
 
 
 @pytest.mark.parametrize("field", ["name", "email"])
@@ -139,13 +152,6 @@ def test_identity_of_each_source(
     begin(git_world.open())
     wanted = [expected[each][part] for each in ("author", "committer") for part in ("name", "email")]
     assert ["|".join(wanted)] == git_world.log("%an|%ae|%cn|%ce")
-
-
-def test_other_files_stay(git_world: GitWorld, store: Store) -> None:
-    """Other files on the branch are kept by the next append."""
-    git_world.commit_file("README.md", b"hello\n")
-    add(store, "x")
-    assert git_world.git("show", "state:README.md", at=git_world.origin) == "hello\n"
 
 
 def test_torn_write(git_world: GitWorld, store: Store) -> None:
@@ -172,21 +178,13 @@ def test_branch_set_back_to_the_head_of_a_run(git_world: GitWorld, store: Store)
     run.read()
     head = add(store, "x")
     git_world.move("state", old)
-    with pytest.raises(HeadMoved):
-        run.append(known, b"y\n", "y", second="f" * 64)
+    for _ in range(2):  # by what it knew, and by what it sees then
+        with pytest.raises(HeadMoved):
+            run.append(known, b"y\n", "y", second="f" * 64)
     assert store.read().second == head
     named = f"{head}\n".encode()
     run.append(known, named, "name it", second="f" * 64)
     assert run.read().second == "f" * 64
-
-
-def test_branch_begun_anew(git_world: GitWorld, store: Store) -> None:
-    """A branch that was deleted and begun anew does not contain the head of the second branch either."""
-    git_world.move("state")
-    anew = linked(None, 0, [begun("c" * 32)])[0]
-    store.append(None, anew, "begin")
-    stored = git_world.open(machine="b").read()
-    assert (stored.data, stored.second) == (anew, sample()[1][-1])
 
 
 def test_branch_deleted(git_world: GitWorld, store: Store) -> None:
@@ -279,27 +277,13 @@ def test_another_run_went_on(plain_world: GitWorld, store: Store) -> None:
 @pytest.mark.usefixtures("plain_world")
 def test_second_push_comes_too_late(store: Store) -> None:
     """A second branch that stayed behind, since another push moved it at that moment, is pushed again."""
-    push = store._cache.push  # type: ignore[attr-defined]
-    refused: list[str] = []
-
-    def push_once_in_vain(*updates: BranchUpdate, dry: bool = False) -> None:
-        if updates[0].branch == HEAD and not refused:
-            refused.append(HEAD)
-            raise head_moved(HEAD)
-        push(*updates, dry=dry)
-
-    store._cache.push = push_once_in_vain  # type: ignore[attr-defined]
-    head = add(store, "x")
-    assert (refused, store.read().second) == ([HEAD], head)
+    cached = store._cache  # type: ignore[attr-defined]
+    cached.push = Mock(wraps=cached.push, side_effect=[DEFAULT, head_moved(HEAD), DEFAULT])
+    assert add(store, "x") == store.read().second
+    assert cached.push.call_count == 3
 
 
 # Remotes that misbehave
-
-
-def test_push_that_is_not_there(git_world: GitWorld, store: Store, wrap: Callable[[str], None]) -> None:
-    """A push that was acknowledged, and that the remote does not show, fails the append."""
-    wrap('[ "$1" = push ] || exec "$GIT" "$@"')
-    assert refusal(StoreUnavailable, add, git_world.open(), "x") == "git-push-not-seen"
 
 
 def test_remote_lags(git_world: GitWorld, store: Store, wrap: Callable[[str], None]) -> None:
@@ -348,12 +332,37 @@ def test_remote_away(git_world: GitWorld, store: Store) -> None:
         assert refusal(StoreUnavailable, step) == "git-remote-unreachable"
 
 
-def test_git_hangs(git_world: GitWorld, wrap: Callable[[str], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A git command that does not end is ended, with what it started."""
-    wrap('[ "$1" != ls-remote ] || sleep 60; exec "$GIT" "$@"')
+@pytest.mark.parametrize(
+    ("problem", "error"),
+    [(subprocess.TimeoutExpired("git", 30), StoreUnavailable), (KeyboardInterrupt(), KeyboardInterrupt)],
+)
+def test_git_hangs(
+    git_world: GitWorld, wrap: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, problem: BaseException,
+    error: type[BaseException],
+) -> None:  # fmt: skip
+    """A git command that does not end, or that Ctrl-C interrupts, is ended, with what it started."""
+    pipe, opened = git_world.root / "pipe", []
+    os.mkfifo(pipe)
+    wrap(f'[ "$1" != ls-remote ] || {{ exec 3>{pipe}; sleep 60; }}; exec "$GIT" "$@"')
     store = git_world.open()
-    monkeypatch.setattr(command, "_TIME_LIMIT", 0.1)
-    assert refusal(StoreUnavailable, store.read) == "git-timed-out"
+
+    def interrupt(process: subprocess.Popen[bytes], *_: object) -> None:
+        opened.append(pipe.open("rb"))
+        assert os.getsid(process.pid) == process.pid
+        raise problem
+
+    monkeypatch.setattr(subprocess.Popen, "communicate", interrupt)
+    with pytest.raises(error):
+        store.read()
+    assert select.select(opened, [], [], 5)[0] == opened  # nothing has it open any more
+    opened[0].close()
+
+
+def test_git_takes_too_long(git_world: GitWorld, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A git command has a limit of time."""
+    monkeypatch.setattr(command, "_TIME_LIMIT", 0.0)
+    message = raised(StoreUnavailable, store.read)
+    assert (message.name, message.steps) == ("git-timed-out", (CONNECTION,))
 
 
 def test_no_git(git_world: GitWorld, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -371,6 +380,7 @@ def test_damaged_cache(git_world: GitWorld, store: Store) -> None:
             file.write_bytes(b"garbage")
     again = git_world.open()
     assert again.read().data == sample()[0]
+    assert [copy.with_suffix(".lock"), copy] == sorted(copy.parent.iterdir(), reverse=True)
     add(again, "x")
     assert names_of(store)[2:] == ["x"]
 
@@ -382,7 +392,8 @@ def test_cache_locked(git_world: GitWorld, store: Store, monkeypatch: pytest.Mon
     (copy,) = (git_world.root / "cache" / "git").glob("*.git")
     with copy.with_suffix(".lock").open("w") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
-        assert refusal(StoreUnavailable, store.read) == "git-cache-unusable"
+        message = raised(StoreUnavailable, store.read)
+    assert (message.name, message.steps[0].text) == ("git-cache-unusable", LockHeld.remedy)
     assert names_of(store)[2:] == ["x"]
 
 
@@ -398,10 +409,11 @@ def test_repository_of_another_user(git_world: GitWorld, monkeypatch: pytest.Mon
     assert "safe.directory" in raised(ReconcilerError, git_world.open).steps[0].command
 
 
-def test_not_a_file(git_world: GitWorld, store: Store) -> None:
-    """A branch on which the record's name is that of a directory is an error, and not one without a record."""
-    tree = git_world.git("rev-parse", "state^{tree}", at=git_world.origin).strip()
-    listed = f"040000 tree {tree}\tstate.jsonl\n".encode()
+@pytest.mark.parametrize(("kind", "entry"), [("040000 tree", "state^{tree}"), ("120000 blob", "state:state.jsonl")])
+def test_not_a_file(git_world: GitWorld, store: Store, kind: str, entry: str) -> None:
+    """A branch on which the record's name is that of a directory or a link is an error, not one without a record."""
+    tree = git_world.git("rev-parse", entry, at=git_world.origin).strip()
+    listed = f"{kind} {tree}\tstate.jsonl\n".encode()
     above = git_world.git("mktree", at=git_world.origin, stdin=listed).strip()
     commit = git_world.git(*SOMEBODY, "commit-tree", above, "-m", "x", at=git_world.origin).strip()
     git_world.move("state", commit)
@@ -450,17 +462,11 @@ def test_work_trees(git_world: GitWorld, store: Store) -> None:
     assert {store.place} == {git_world.open(at=at).place for at in (tree, tree / "deep", git_world.checkout)}
 
 
-def test_config_that_is_a_symbolic_link(git_world: GitWorld, store: Store) -> None:
-    """The repository is that of the link, not that of what it leads to."""
-    git_world.git("init", "--quiet", str(git_world.root / "elsewhere"))
-    (git_world.checkout / "config").symlink_to(git_world.root / "elsewhere")
-    assert store.place == git_world.open().place
-
-
 def test_place_is_the_url(git_world: GitWorld, store: Store) -> None:
     """The place of `git:BRANCH` names the remote, and means the same elsewhere."""
-    assert store.place == f"git+{git_world.origin}#state"
-    elsewhere = git_world.open(store.place, machine="b", at=git_world.root)
+    git_world.git("config", "--add", "remote.origin.url", "https://git.partner.example/second.git")
+    assert store.place == git_world.open().place == f"git+{git_world.origin}#state"
+    elsewhere = git_world.open(store.place, machine="b", at=git_world.root / "missing")
     assert (elsewhere.place, elsewhere.read().data) == (store.place, sample()[0])
 
 
@@ -492,17 +498,18 @@ def test_no_repository(git_world: GitWorld) -> None:
     assert refusal(SettingsError, git_world.open, at=git_world.root) == "git-no-work-tree"
 
 
-@pytest.mark.parametrize("name", ["", "a..b", "refs/heads/x", "heads/x", "remotes/origin/x", "@{-1}", "-x"])
-def test_branch_names(git_world: GitWorld, name: str) -> None:
-    """Anything but the plain name of a branch is an error."""
+@pytest.mark.parametrize(
+    ("name", "places"),
+    [
+        ("place-no-branch", ["git:", "git:a..b", "git:refs/heads/x", "git:heads/x", "git:remotes/origin/x", "git:@{-1}",
+                             "git:-x"]),
+        ("place-no-repository", ["git+x#b", "git+ext::sh#b", "git+https://h/p", "git+gopher://h/p#b", "git+#b"]),
+    ],
+)  # fmt: skip
+def test_branch_names_and_urls(git_world: GitWorld, name: str, places: list[str]) -> None:
+    """Anything but the plain name of a branch, or the URL of a repository with a branch, is an error."""
     git_world.git("checkout", "--quiet", "-b", "later")  # `@{-1}` is main
-    assert refusal(SettingsError, git_world.open, f"git:{name}") == "place-no-branch"
-
-
-@pytest.mark.parametrize("place", ["git+x#b", "git+ext::sh#b", "git+https://h/p", "git+gopher://h/p#b", "git+#b"])
-def test_urls(git_world: GitWorld, place: str) -> None:
-    """Anything but the URL of a repository with a branch is an error."""
-    assert refusal(SettingsError, git_world.open, place) == "place-no-repository"
+    assert [name] * len(places) == [refusal(SettingsError, git_world.open, place) for place in places]
 
 
 def test_push_to_another_repository(git_world: GitWorld) -> None:
@@ -522,27 +529,32 @@ def test_relative_push_url(git_world: GitWorld) -> None:
 # Settings and credentials
 
 
-def test_settings_are_passed_once(git_world: GitWorld, wrap: Callable[[str], None]) -> None:
-    """A header of the repository and one of the user both reach git, each once."""
-    seen = git_world.root / "seen"
-    git_world.git("config", "http.https://git.partner.example/.extraheader", "Authorization: basic bG9jYWw=")
-    (git_world.root / "gitconfig").write_text("[http]\n\textraheader = X-User: 1\n")
-    wrap(f'[ "$1" != ls-remote ] || "$GIT" config --get-regexp "http.*extraheader" >{seen}; exec "$GIT" "$@"')
+def test_settings_that_reach_git(
+    git_world: GitWorld, wrap: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of remotes, credentials and people do, once each, those of the repository do not; a few are fixed."""
+    seen, user = git_world.root / "seen", git_world.root / "gitconfig"
+    own = ["pushurl", "proxy", "proxyauthmethod", "uploadpack", "receivepack", "vcs", "serveroption"]
+    passed = ["credential.helper", "url.https://x/.insteadof", "protocol.version", "ssh.variant", "user.email",
+              "author.name", "committer.name", "core.sshcommand", "core.askpass", "core.gitproxy", "push.pushoption",
+              "http.https://x/.extraheader"]  # fmt: skip
+    for name in (*passed, *(f"remote.origin.{key}" for key in own), "remote.origin.fetch", "alias.x", "core.editor"):
+        git_world.git("config", name, "https://x")
+    (git_world.root / "more").write_text("[http]\n\tproxy = http://127.0.0.1:1\n\tsslTry\n")
+    condition = f'[includeIf "gitdir:{git_world.checkout}/"]\n\tpath = {git_world.root / "more"}\n'
+    user.write_text(f"[http]\n\textraheader = X-User: 1\n{condition}")
+    for name, value in (("COUNT", "1"), ("KEY_0", "http.extraheader"), ("VALUE_0", "X-Variable: 1")):
+        monkeypatch.setenv(f"GIT_CONFIG_{name}", value)
+    wrap(f'[ "$1" != ls-remote ] || {{ "$GIT" config --list >{seen}; exit; }}; exec "$GIT" "$@"')
     git_world.open().read()
-    expected = ["http.extraheader X-User: 1"]
-    expected += ["http.https://git.partner.example/.extraheader Authorization: basic bG9jYWw="]
-    assert expected == seen.read_text().splitlines()
-
-
-def test_condition_on_the_directory(git_world: GitWorld, wrap: Callable[[str], None]) -> None:
-    """Settings that the user has for this repository alone count."""
-    seen = git_world.root / "seen"
-    (git_world.root / "more").write_text("[http]\n\tproxy = http://127.0.0.1:1\n")
-    settings = f'[includeIf "gitdir:{git_world.checkout}/"]\n\tpath = {git_world.root / "more"}\n'
-    (git_world.root / "gitconfig").write_text(settings)
-    wrap(f'[ "$1" != ls-remote ] || "$GIT" config http.proxy >{seen}; exec "$GIT" "$@"')
-    git_world.open().read()
-    assert seen.read_text() == "http://127.0.0.1:1\n"
+    given = [
+        line for line in seen.read_text().splitlines() if not line.startswith(("core.bare", "core.repo", "include"))
+    ]
+    fixed = ["core.hookspath=/dev/null", "i18n.commitencoding=UTF-8", "push.gpgsign=false"]
+    fixed += ["http.extraheader=X-User: 1", "http.extraheader=X-Variable: 1", "http.proxy=http://127.0.0.1:1"]
+    fixed += ["http.ssltry=true", f"remote.reconciler.url={git_world.origin}"]
+    names = [*passed, *(f"remote.reconciler.{key}" for key in own)]
+    assert sorted([*(f"{name}=https://x" for name in names), *fixed]) == sorted(given)
 
 
 def test_rewritten_url(git_world: GitWorld) -> None:
@@ -555,12 +567,18 @@ def test_rewritten_url(git_world: GitWorld) -> None:
 
 
 @pytest.mark.parametrize("setting", ["remote.origin.url", "remote.origin.pushurl", "remote.origin.proxy", "http.proxy"])
-@pytest.mark.parametrize(("user", "password"), [("ci:", "abcdefg:hijklmn"), ("", "of-eight")])
+@pytest.mark.parametrize(
+    ("user_info", "password"),
+    [
+        ("ci:abcdefg:hijklmn", "abcdefg:hijklmn"), ("of-eight", "of-eight"), ("of-eight:of-eight+1", "of-eight+1"),
+        ("token-of-eight:x-oauth-basic", "token-of-eight"),
+    ],
+)  # fmt: skip
 def test_credentials_of_every_url(
-    git_world: GitWorld, wrap: Callable[[str], None], setting: str, user: str, password: str
+    git_world: GitWorld, wrap: Callable[[str], None], setting: str, user_info: str, password: str
 ) -> None:
     """What a server echoes of a URL's user info is not shown: a password as a whole, colons and all."""
-    git_world.git("config", setting, f"https://{user}{password}@127.0.0.1:1/a.git")
+    git_world.git("config", setting, f"https://{user_info}@127.0.0.1:1/a.git")
     wrap(f'[ "$1" != ls-remote ] || {{ echo "fatal: no {password} here" >&2; exit 128; }}; exec "$GIT" "$@"')
     with pytest.raises(StoreUnavailable) as caught:
         git_world.open().read()
@@ -570,30 +588,34 @@ def test_credentials_of_every_url(
 def test_credentials_are_not_shown(git_world: GitWorld, wrap: Callable[[str], None]) -> None:
     """Credentials in a remote's URL and in headers are in no place, message or repr, even if a server echoes them."""
     git_world.git("remote", "set-url", "origin", "https://ci:s3cr3t%2Ftoken@127.0.0.1:1/a.git")
-    git_world.git("config", "http.extraheader", "Authorization: basic aGVhZGVyLXNlY3JldA==")
+    header = "Authorization: basic aGVhZGVyLXNlY3JldA=="
+    git_world.git("config", "http.https://127.0.0.1:1/.extraheader", header)
     wrap(
         '[ "$1" != ls-remote ] || { echo "fatal: https://ci:s3cr3t%2Ftoken@127.0.0.1:1/a.git s3cr3t/token'
-        ' aGVhZGVyLXNlY3JldA==" >&2; exit 128; }; exec "$GIT" "$@"'
+        ' aGVhZGVyLXNlY3JldA== https://me:of-another@h/" >&2; exit 128; }; exec "$GIT" "$@"'
     )
     store = git_world.open()
     assert store.place == "git+https://127.0.0.1:1/a.git#state"
     with pytest.raises(StoreUnavailable) as caught:
         store.read()
     text = str(caught.value) + repr(caught.value) + repr(vars(store))
-    assert not [secret for secret in ("s3cr3t", "aGVhZGVy") if secret in text]
+    assert not [secret for secret in ("s3cr3t", "aGVhZGVy", "of-another") if secret in text]
 
 
 def test_environment_of_git(git_world: GitWorld, wrap: Callable[[str], None], monkeypatch: pytest.MonkeyPatch) -> None:
     """git gets no credential of the service, no prompt, and no repository of a hook in which the program runs."""
     seen = git_world.root / "seen"
     monkeypatch.setenv("RECONCILER_EUROPE_STAGING_CLIENT_SECRET", "hunter2-hunter2")
-    monkeypatch.setenv("GIT_INDEX_FILE", "/nowhere")
-    monkeypatch.setenv("GIT_TRACE", "1")
+    removed = "WORK_TREE INDEX_FILE OBJECT_DIRECTORY ALTERNATE_OBJECT_DIRECTORIES COMMON_DIR PREFIX NAMESPACE CONFIG"
+    removed += " DEFAULT_HASH AUTHOR_DATE COMMITTER_DATE TRACE TRACE_CURL CURL_VERBOSE QUARANTINE_PATH GRAFT_FILE"
+    for name in removed.split():
+        monkeypatch.setenv(f"GIT_{name}", "1")
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     wrap(f'env >>{seen}; exec "$GIT" "$@"')
     git_world.open().read()
-    environment = seen.read_text()
-    assert "GIT_TERMINAL_PROMPT=0" in environment
-    assert not [word for word in ("hunter2", "GIT_INDEX_FILE", "GIT_TRACE") if word in environment]
+    lines = set(seen.read_text().splitlines())
+    assert {"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C"} <= lines
+    assert not [line for line in lines if "hunter2" in line or line in {f"GIT_{name}=1" for name in removed.split()}]
 
 
 def test_check_writable(git_world: GitWorld, store: Store, wrap: Callable[[str], None]) -> None:
@@ -606,11 +628,11 @@ def test_check_writable(git_world: GitWorld, store: Store, wrap: Callable[[str],
 
 
 def test_commit_by_hand(git_world: GitWorld, store: Store) -> None:
-    """Somebody's commit on the branch, which leaves the record as it is, costs one conflict at most."""
-    git_world.commit_file("note", b"x\n")
-    assert git_world.log("%an")[0] == "Somebody"
+    """Somebody's commit on the branch, which leaves the record as it is, costs one conflict at most; its file stays."""
+    git_world.commit_file("note", b"hello\n")
     add(store, "x")
-    assert names_of(store)[2:] == ["x"]
+    assert git_world.log("%an")[1] == "Somebody"
+    assert (names_of(store)[2:], git_world.git("show", "state:note", at=git_world.origin)) == (["x"], "hello\n")
 
 
 @pytest.mark.parametrize(
@@ -624,3 +646,21 @@ def test_commit_by_hand(git_world: GitWorld, store: Store) -> None:
 def test_reason(stderr: str, told: str) -> None:
     """The last lines before git's advice, each once, as one short printable line."""
     assert told.strip() == reason(stderr).strip()
+
+
+@pytest.mark.parametrize(
+    ("refusals", "error"),
+    [
+        (["[rejected] (stale info)", "[rejected] (atomic push failed)"], HeadMoved),
+        (["[rejected] (stale info)", "[remote rejected] (hook declined)"], StoreUnavailable),
+        (["[remote rejected] (cannot lock ref 'refs/heads/state')"], HeadMoved), ([], StoreUnavailable),
+    ],
+)  # fmt: skip
+def test_refusals_of_a_push(
+    git_world: GitWorld, store: Store, wrap: Callable[[str], None], refusals: list[str], error: type[RecordError]
+) -> None:
+    """A push is a conflict if a branch had moved, and no branch was refused for another reason."""
+    lines = "".join(f"!\\ta:b\\t{refusal}\\n" for refusal in refusals)
+    wrap(f"""[ "$1" != push ] || {{ printf '{lines.replace("'", "")}'; exit 1; }}; exec "$GIT" "$@\"""")
+    with pytest.raises(error):
+        add(git_world.open(), "x")

@@ -11,9 +11,9 @@ import obstore
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from obstore.exceptions import BaseError, PermissionDeniedError
+from obstore.exceptions import BaseError
 from support.raw_server import RawServer, say
-from support.records import add, begin, begun, lines_of, linked, named, names_of, sample
+from support.records import add, begin, lines_of, linked, named, names_of, sample
 from support.refusals import raised
 
 from reconciler.errors import HeadMoved, Message, ReconcilerError, RecordDamaged, RecordError, StoreUnavailable
@@ -27,14 +27,9 @@ if TYPE_CHECKING:
     from stores.conftest import Site
 
 Fault = Literal[
-    "stale list",
-    "stale read",
-    "conflict after success",
-    "conflict with nothing",
-    "lost answer",
-    "lost request",
+    "stale list", "stale read", "conflict after success", "conflict with nothing", "lost answer", "lost request",
     "success with nothing",
-]
+]  # fmt: skip
 _FAULTS: tuple[Fault, ...] = Fault.__args__  # type: ignore[attr-defined]
 
 
@@ -45,7 +40,7 @@ class FaultyBucket(Bucket):
         self.place = "s3://records/test"
         self.versions: dict[str, list[bytes]] = {}
         self.ignored: set[str] = set()
-        """The conditions that are ignored: "create", "version"."""
+        """The conditions that are ignored, "create" and "version", or "read" for objects that do not appear."""
         self.faults: list[Fault | Literal[""]] = []
 
     def next_fault(self, *concerned: Fault) -> str:
@@ -62,7 +57,7 @@ class FaultyBucket(Bucket):
         found: list[Held | None] = []
         for key in keys:
             versions = self.versions.get(key, [])
-            at = len(versions) - (2 if stale and key == keys[0] else 1)
+            at = len(versions) - (2 if stale and key == keys[0] else 1 + len(versions) * ("read" in self.ignored))
             found.append(Held(versions[at], {"e_tag": str(at)}) if at >= 0 else None)
         return found
 
@@ -120,10 +115,13 @@ def fill(store: ObjectStore, *names: str) -> None:
 
 
 def test_segments(bucket: FaultyBucket, store: ObjectStore) -> None:
-    """A segment is replaced until it has 256 KiB, and is never written again from then on."""
-    add(store, "a")
-    fill(store, "b", "c")
-    add(store, "d")
+    """A segment is replaced until it has 256 KiB, and is never written again from then on, nor for no lines."""
+    head = add(store, "a")
+    for count, name in enumerate(["b" * 300_000, "c" * 300_000, "d"], 3):  # without a read in between
+        lines, (line,) = linked(head, count, [named(name)])
+        store.append(head, lines, "x")
+        head = line.hash
+    store.append(head, b"", "nothing")
     assert [key for key in bucket.versions if not key.startswith("probe")] == [
         "000001.jsonl", "000002.jsonl", "000003.jsonl",
     ]  # fmt: skip
@@ -154,18 +152,6 @@ def test_missing_segment(bucket: FaultyBucket, store: ObjectStore, number: int) 
     assert f"00000{number}.jsonl" in message.where
 
 
-def test_missing_last_segment(bucket: FaultyBucket, store: ObjectStore) -> None:
-    """A record whose last segment is missing is an older one: its head is not the one that was noted."""
-    fill(store, "a")
-    head = add(store, "b")
-    del bucket.versions["000002.jsonl"]
-    data = store.read().data or b""
-    assert head.encode() not in data
-    assert parse(data, store.place)
-    with pytest.raises(HeadMoved):
-        store.append(head, b"x\n", "x")
-
-
 def test_other_objects(bucket: FaultyBucket, store: ObjectStore) -> None:
     """Objects of other names are none of the record."""
     for key in ("backup.jsonl", "000001.jsonl.bak", "0000001.jsonl", "deep"):
@@ -173,12 +159,15 @@ def test_other_objects(bucket: FaultyBucket, store: ObjectStore) -> None:
     assert store.read().data == sample()[0]
 
 
-def test_torn_segment(bucket: FaultyBucket, store: ObjectStore) -> None:
-    """A read returns a torn write, and the next append cuts it off."""
-    bucket.versions["000001.jsonl"].append(sample()[0] + b'{"seq":')
-    assert store.read().data == sample()[0] + b'{"seq":'
+@pytest.mark.parametrize("names", [[], ["a"]])
+def test_torn_segment(bucket: FaultyBucket, store: ObjectStore, names: list[str]) -> None:
+    """A read returns a torn write, though it fills a segment, and the next append cuts it off."""
+    fill(store, *names)
+    torn = bucket.contents() + b'{"seq":'
+    bucket.versions["000001.jsonl"].append(torn)
+    assert store.read().data == torn
     add(store, "x")
-    assert names_of(store) == ["", "line 2", "x"]
+    assert [name[:1] for name in names_of(store)] == ["", "l", *names, "x"]
 
 
 def test_replaced_segment(bucket: FaultyBucket, store: ObjectStore) -> None:
@@ -200,7 +189,7 @@ def test_other_record_below(bucket: FaultyBucket, store: ObjectStore) -> None:
 # Stores that lie, lag, or lose answers
 
 
-@pytest.mark.parametrize("ignored", ["create", "version"])
+@pytest.mark.parametrize("ignored", ["create", "version", "read"])
 def test_ignored_condition(bucket: FaultyBucket, ignored: str) -> None:
     """A store that ignores a condition is refused, also by a first append that nobody prepared, and left as it was."""
     bucket.ignored.add(ignored)
@@ -211,21 +200,14 @@ def test_ignored_condition(bucket: FaultyBucket, ignored: str) -> None:
 
 def test_conflict_without_a_reason(bucket: FaultyBucket, monkeypatch: pytest.MonkeyPatch) -> None:
     """A store that refuses what nobody else writes is not usable now."""
-
-    def refuse(*_: object) -> None:
-        raise Conflict
-
-    monkeypatch.setattr(bucket, "put", refuse)
+    monkeypatch.setattr(bucket, "put", Mock(side_effect=Conflict))
     assert raised(StoreUnavailable, ObjectStore(bucket).prepare).name == "objects-conflict"
 
 
 def test_probe_cannot_be_deleted(bucket: FaultyBucket, monkeypatch: pytest.MonkeyPatch) -> None:
     """Credentials that do not permit to delete are good enough."""
-
-    def denied(_: str) -> None:
-        raise StoreUnavailable(Message("objects-unavailable", "denied", bucket.place))
-
-    monkeypatch.setattr(bucket, "delete", denied)
+    denied = StoreUnavailable(Message("objects-unavailable", "denied", bucket.place))
+    monkeypatch.setattr(bucket, "delete", Mock(side_effect=denied))
     begin(ObjectStore(bucket))
 
 
@@ -251,23 +233,12 @@ def test_write_that_fails(
         store.append(head, lines, "x")
 
 
-def test_stale_read(bucket: FaultyBucket, store: ObjectStore) -> None:
-    """A read that is older than the last append is the beginning of the record, and nothing is appended to it."""
-    head = add(store, "x")
-    late = ObjectStore(bucket)
-    late.prepare()
-    bucket.faults = ["stale read"]
-    assert late.read().data == sample()[0]
-    with pytest.raises(HeadMoved):
-        late.append(sample()[1][-1], b"y\n", "y")
-    assert head == last_head(store.read().data or b"")
-
-
-def test_stale_list(bucket: FaultyBucket, store: ObjectStore) -> None:
-    """A list without the newest segments does not hide them."""
-    fill(store, "a", "b")
+@pytest.mark.parametrize("names", [[], ["a", "b"]])
+def test_stale_list(bucket: FaultyBucket, store: ObjectStore, names: list[str]) -> None:
+    """A list without the newest segments, or without any, does not hide them."""
+    fill(store, *names)
     bucket.faults = ["stale list"]
-    assert [name[:2] for name in names_of(store)] == ["", "li", "aa", "bb"]
+    assert [name[:1] for name in names_of(store)] == ["", "l", *names]
 
 
 def test_stale_segment_before_the_last(bucket: FaultyBucket, store: ObjectStore) -> None:
@@ -309,25 +280,39 @@ def test_any_faults(runs: list[tuple[int, list[Fault]]]) -> None:
 
 def test_generation_of_google(monkeypatch: pytest.MonkeyPatch) -> None:
     """On Google Cloud Storage the condition is the generation, elsewhere the ETag."""
-
-    class Answer:
-        meta = {"e_tag": "tag", "version": "7"}  # noqa: RUF012 - as obstore has it
-
-        def bytes(self) -> bytes:
-            return b"x"
-
-    monkeypatch.setattr("obstore.get", lambda *_: Answer())
+    answer = Mock(meta={"e_tag": "tag", "version": "7"}, bytes=lambda: b"x")
+    monkeypatch.setattr("obstore.get", lambda *_: answer)
     monkeypatch.setenv("GOOGLE_SKIP_SIGNATURE", "true")
     found = [open_objects(f"{scheme}://bucket/p")._bucket.get(["k"]) for scheme in ("gs", "s3")]
     assert [[Held(b"x", {"version": "7"})], [Held(b"x", {"e_tag": "tag"})]] == found
 
 
-def test_endpoint_named_twice(s3: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("scheme", "variables", "endpoint", "allow_http"),
+    [
+        ("s3", {}, None, False), ("s3", {"AWS_ENDPOINT_URL": "b", "AWS_ENDPOINT": "a"}, "b", False),
+        ("s3", {"AWS_ENDPOINT_URL": "b", "AWS_ENDPOINT_URL_S3": "c", "AWS_ALLOW_HTTP": "TRUE"}, "c", True),
+        ("s3", {"AWS_ENDPOINT_URL": "", "AWS_ENDPOINT": "a", "AZURE_ALLOW_HTTP": "1"}, "a", False),
+        ("az", {"AZURE_STORAGE_ENDPOINT": "b", "AZURE_ENDPOINT": "a", "AZURE_ALLOW_HTTP": "no"}, "b", False),
+        ("gs", {"GOOGLE_ENDPOINT": "a", "GOOGLE_ALLOW_HTTP": "1"}, None, True),
+    ],
+)  # fmt: skip
+def test_settings_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch, scheme: str, variables: dict[str, str], endpoint: str | None, *, allow_http: bool
+) -> None:
     """If two variables name the endpoint, the more particular counts; an empty variable is an unset one."""
-    monkeypatch.setenv("AWS_ENDPOINT", "http://127.0.0.1:1")
-    monkeypatch.setenv("AWS_SESSION_TOKEN", "")
-    begin(s3.open())
-    assert s3.open().read().data == sample()[0]
+    make = Mock()
+    monkeypatch.setitem(buckets._MADE_BY, scheme, make)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    open_objects(f"{scheme}://bucket/p")
+    for call, retries in zip(make.call_args_list, (3, 0), strict=True):
+        options = call.kwargs
+        assert (("bucket",), "p", retries) == (call.args, options["prefix"], options["retry_config"]["max_retries"])
+        assert (endpoint, allow_http) == (
+            (options["config"] or {}).get("endpoint"),
+            options["client_options"]["allow_http"],
+        )
 
 
 def test_no_bucket(s3: Site, azure: Site) -> None:
@@ -347,13 +332,20 @@ def test_wrong_key(azure: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "aHVudGVyMi" not in str(caught.value) + repr(caught.value)
 
 
-def test_objects_that_may_be_listed_only(s3: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that may not be read, or that a proxy hides, is not one that is missing."""
-    begin(s3.open())
-    for problem in (PermissionDeniedError("403 Forbidden"), BaseError("500 Internal Server Error")):
-        monkeypatch.setattr(obstore, "get", Mock(side_effect=problem))
-        with pytest.raises(StoreUnavailable):
-            s3.open().read()
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("status code: 401, me:hunter2", "denied (401)"), ("<Code>Denied</Code> 403 Forbidden", "denied (403 Denied)"),
+        ("500 Internal Server Error", "failed (500)"), ("<Code>ContainerNotFound</Code>", "does not exist"),
+        ("kind: Timeout", "in time"), ("token request failed", "GOOGLE_APPLICATION"), ("hunter2", "failed;"),
+    ],
+)  # fmt: skip
+def test_failed_requests(monkeypatch: pytest.MonkeyPatch, text: str, told: str) -> None:
+    """An object that may not be read, or that a proxy hides, is not one that is missing; the cause is told."""
+    monkeypatch.setenv("GOOGLE_SKIP_SIGNATURE", "true")
+    monkeypatch.setattr(obstore, "get", Mock(side_effect=BaseError(text)))
+    message = raised(StoreUnavailable, open_objects("gs://bucket/p")._bucket.get, ["k"])
+    assert (message.name, told in str(message), "hunter2" in str(message)) == ("objects-unavailable", True, False)
 
 
 def test_no_server(s3: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -384,20 +376,13 @@ def test_no_answer(s3: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "in time" in raised(StoreUnavailable, s3.open().read).what
 
 
-def test_settings_that_cannot_be_used(s3: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("problem", [BaseError("{hunter2}"), ValueError("{hunter2}"), None])
+def test_settings_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch, problem: Exception | None) -> None:
     """Settings that obstore refuses are an error that does not quote them."""
     monkeypatch.setenv("GOOGLE_SERVICE_ACCOUNT_KEY", "{hunter2}")
+    if problem:
+        monkeypatch.setitem(buckets._MADE_BY, "gs", Mock(side_effect=problem))
     with pytest.raises(ReconcilerError) as caught:
         open_objects("gs://bucket/p")
     assert [message.name for message in caught.value.messages] == ["objects-settings"]
     assert "hunter2" not in str(caught.value)
-
-
-def test_begin_where_another_begins(bucket: FaultyBucket) -> None:
-    """A record that another run began since this one looked stays."""
-    store, other = ObjectStore(bucket), ObjectStore(bucket)
-    assert store.read().data is None
-    begin(other)
-    with pytest.raises(HeadMoved):
-        store.append(None, linked(None, 0, [begun("c" * 32)])[0], "begin")
-    assert store.read().data == sample()[0]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import psycopg
 import pytest
@@ -86,46 +86,42 @@ def test_silent_server(postgres: Site, store: Store, proxy: Proxy, monkeypatch: 
     assert "no answer" in failure(through.append, head, linked(head, 2, [named("x")])[0], "x")
 
 
-def test_server_that_lost_commits(store: Store, execute: Callable[..., list[Any]]) -> None:
-    """After a failover to a server that lost commits the record is the older one, and the lost head is refused."""
+@pytest.mark.parametrize(("lost", "left"), [("seq > 3", 3), ("true", 0)])
+def test_server_that_lost_commits(store: Store, execute: Callable[..., list[Any]], lost: str, left: int) -> None:
+    """After a failover to a server that lost commits the record is the older one or none; the lost head is refused."""
     head = add(store, "x", "y")
-    execute("DELETE FROM {table} WHERE seq > 3")
-    assert names_of(store)[2:] == ["x"]
+    execute(f"DELETE FROM {{table}} WHERE {lost}")
+    assert (store.read().data or b"").count(b"\n") == left
     with pytest.raises(HeadMoved):
         store.append(head, b"z\n", "z")
 
 
-def test_emptied_table(store: Store, execute: Callable[..., list[Any]]) -> None:
-    """A table without rows holds no record, and the old head is refused."""
-    execute("DELETE FROM {table}")
-    assert store.read().data is None
-    with pytest.raises(HeadMoved):
-        store.append(sample()[1][-1], b"z\n", "z")
-
-
 def test_dropped_table(store: Store, execute: Callable[..., list[Any]]) -> None:
     """It is a record that is missing, and not one to begin."""
-    _, heads = sample()
-    data, _ = linked(heads[-1], 2, [named("late")])
     execute("DROP TABLE {table}")
-    with pytest.raises(HeadMoved, match="missing"):
-        store.append(heads[-1], data, "late")
+    for head in (sample()[1][-1], None):
+        with pytest.raises(HeadMoved, match="missing"):
+            store.append(head, b"x\n", "late")
     assert store.read().data is None
 
 
-def test_numbers_are_unique(store: Store, execute: Callable[..., list[Any]]) -> None:
-    """The database itself refuses a second line of one number."""
-    with pytest.raises(psycopg.errors.UniqueViolation):
-        execute("INSERT INTO {table} VALUES (2, 'x')")
-
-
-def test_swallowed_rows(store: Store, execute: Callable[..., list[Any]]) -> None:
-    """Rows that are acknowledged and not there are noticed."""
+@pytest.mark.parametrize(
+    ("does", "told"),
+    [
+        ("RETURN NULL", ": the database acknowledged the lines, but does not return them; check"),
+        (
+            r"RAISE EXCEPTION E'a\x1b[31m\n b' USING DETAIL = 'hunter2'",
+            ": the database failed: a [31m b (P0001); check",
+        ),
+    ],
+)
+def test_swallowed_rows(store: Store, execute: Callable[..., list[Any]], does: str, told: str) -> None:
+    """Rows that are acknowledged and not there are noticed, and refused ones with the server's reason on one line."""
     execute(
-        "CREATE FUNCTION f_{table}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$",
+        f"CREATE FUNCTION f_{{table}}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {does}; END $$",
         "CREATE TRIGGER t BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION f_{table}()",
     )
-    assert "does not return them" in failure(add, store, "x")
+    assert told in failure(add, store, "x")
 
 
 def test_overtaken_in_the_transaction(postgres: Site, store: Store, execute: Callable[..., list[Any]]) -> None:
@@ -162,13 +158,13 @@ def test_table_locked(
 
 
 def test_standby(postgres: Site, store: Store, execute: Callable[..., list[Any]]) -> None:
-    """A standby is refused: what it shows may be old."""
+    """A standby is refused: what it shows may be old. The primary server is named."""
     execute(
         "CREATE SCHEMA s_{table}",
         "CREATE FUNCTION s_{table}.pg_is_in_recovery() RETURNS bool LANGUAGE sql AS 'SELECT true'",
     )
     postgres.place += f"&options=-csearch_path%3Ds_{table_of(postgres)},pg_catalog,public"
-    assert "standby" in failure(postgres.open().read)
+    assert "target_session_attrs" in failure(postgres.open().read)
 
 
 def test_read_only(postgres: Site, store: Store) -> None:
@@ -224,18 +220,31 @@ def test_table_of_a_schema(postgres: Site, execute: Callable[..., list[Any]]) ->
         assert (store.place, store.read().data) == (place, sample()[0])
 
 
-def test_no_table(postgres: Site) -> None:
-    """Without a table there is no record, and none is begun before the table is made."""
+def test_foreign_line(postgres: Site, execute: Callable[..., list[Any]]) -> None:
+    """A table with a line of something else is no place to begin a record."""
     store = postgres.open()
-    assert store.read().data is None
+    store.prepare()
+    execute("INSERT INTO {table} VALUES (1, 'x')")
     with pytest.raises(HeadMoved):
         begin(store)
 
 
-def test_prepared_at_once(postgres: Site) -> None:
-    """Runs that prepare the table at once do not disturb each other."""
-    with ThreadPoolExecutor(6) as pool:
-        assert [None] * 6 == [*pool.map(lambda _: postgres.open().prepare(), range(6))]
+def test_parameters_of_the_url(postgres: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the URL says counts before what the program would say, but for the encoding."""
+    connect = Mock(side_effect=psycopg.OperationalError("no"))
+    monkeypatch.setattr(psycopg, "connect", connect)
+    given = {"connect_timeout": "3", "application_name": "x", "client_encoding": "latin1"}
+    postgres.place = f"postgresql://host/db?{'&'.join(map('='.join, given.items()))}"
+    assert "no" in failure(postgres.open().read)
+    given |= {"host": "host", "dbname": "db", "client_encoding": "utf8", "fallback_application_name": "reconciler"}
+    connect.assert_called_once_with(**given, autocommit=True, prepare_threshold=None)
+
+
+@pytest.mark.parametrize("error", ["unique_violation", "duplicate_object", "duplicate_table"])
+def test_prepared_at_once(postgres: Site, monkeypatch: pytest.MonkeyPatch, error: str) -> None:
+    """A run that meets another that prepares the table at the same time is not disturbed."""
+    monkeypatch.setattr(module, "_CREATE", f"DO $$ BEGIN RAISE {error}; END $$")
+    postgres.open().prepare()
 
 
 def test_wrong_password(postgres: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,18 +254,3 @@ def test_wrong_password(postgres: Site, monkeypatch: pytest.MonkeyPatch) -> None
         postgres.open().read()
     assert [("database-unavailable", True)] == [(each.name, "password" in str(each)) for each in caught.value.messages]
     assert "hunter2" not in str(caught.value) + repr(caught.value)
-
-
-def test_tls(postgres: Site) -> None:
-    """TLS is as the URL says: a server without it is refused where it is required."""
-    postgres.place = postgres.place.replace("sslmode=disable", "sslmode=require")
-    assert "SSL" in failure(postgres.open().read)
-
-
-def test_no_server(postgres: Site, postgres_port: int) -> None:
-    """A server that cannot be reached is no place without a record."""
-    postgres.place = postgres.place.replace(f":{postgres_port}/", ":1/")
-    store = postgres.open()
-    for step in (store.read, store.prepare, store.check_writable, lambda: begin(store)):
-        with pytest.raises(StoreUnavailable):
-            step()

@@ -14,7 +14,9 @@ from reconciler.stores.waiting import at_once
 
 def test_results_in_order() -> None:
     """The results come in the order of the jobs, of more jobs than threads too, and of none."""
-    assert list(range(30)) == at_once([lambda number=number: number for number in range(30)], 5)  # type: ignore[misc]
+    last = threading.Event()
+    jobs = [lambda: not last.wait(5), *(lambda number=number: number for number in range(1, 30))]
+    assert list(range(31)) == at_once([*jobs, lambda: (30, last.set())[0]], 5)  # type: ignore[func-returns-value]
     assert at_once([], 5) == []
 
 
@@ -40,13 +42,15 @@ def test_no_end() -> None:
     end, begun = threading.Event(), []
 
     def hang() -> None:
-        begun.append(1)
+        begun.append(threading.current_thread())
         end.wait()
 
     with pytest.raises(TimeoutError):
         at_once([hang] * 20, 0.05)
     end.set()
-    assert len(begun) == 8
+    for thread in begun[:8]:
+        thread.join()
+    assert [True] * 8 == [thread.daemon for thread in begun]
 
 
 def test_one_bound_for_all() -> None:
