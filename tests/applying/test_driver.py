@@ -39,17 +39,17 @@ def test_whether_a_call_leaves_is_decided_at_its_first_byte(happens: str, second
     bench = Bench(wanting("a"), limits=Limits(send_window=5)).sent()
     caller = Mock()
     performer = Performer(replace(bench.ports, callers={TargetName("another/one"): Mock(), TARGET: caller}))
-    send, asked = replace(bench.sends[0], renew=False), []
+    send, asked = replace(bench.sends[0], renew=False), Mock()
 
     def create(*given: Any, **options: bool) -> tuple[Answer, None, bool]:
-        asked.append((*given[:3], options))
+        asked(*given[:3], **options)
         bench.steady, bench.off = bench.steady + seconds, off
         {"an interrupt": bench.inbox.interrupt, "a failure": performer.ended.set}.get(happens, int)()
         return CREATED if given[3]() else NOT_SENT, None, False
 
     caller.create = create
     event = performer.perform(send)
-    assert [(send.attempt, send.codes, send.url, {"renew": False})] == asked
+    asked.assert_called_once_with(send.attempt, send.codes, send.url, renew=False)
     assert isinstance(event, CallEnded)
     assert (CREATED if happens == "nothing" else NOT_SENT) == event.answer
 

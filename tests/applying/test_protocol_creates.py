@@ -32,7 +32,6 @@ from reconciler.model.plan import SENDS, Action, Request
 from reconciler.record.facts import Answered, Intended, RemovalRequested, What
 from reconciler.values import Instant
 
-NOW = "2027-01-15T08:00:00Z"
 EUROPE, USA = TargetName("europe/staging"), TargetName("usa/staging")
 
 
@@ -80,7 +79,7 @@ def test_an_intent_says_what_may_be_in_flight_and_until_when(path: str, window: 
         f"{EUROPE}/a", (code("a"),), url, known("a").what.base_url, template * (url != template), "create", "account",
         WALL + window, WALL + window + 45,
     )  # fmt: skip
-    assert Intended(at=NOW, by={"user": "bench"}, attempt=attempt(1), what=what, run="run") == intent
+    assert Intended(at="2027-01-15T08:00:00Z", by={"user": "bench"}, attempt=attempt(1), what=what, run="run") == intent
     fresh_until = Instant(WALL + min(10, window), bench.steady + 10)
     expected = Send(attempt(1), bench.run.changes[0].address, what.codes, url, bench.steady + window, fresh_until)
     assert [expected] == bench.sends
