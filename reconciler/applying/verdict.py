@@ -64,12 +64,10 @@ def completed(
     complete = []
     for result in results:
         attempt = record.attempts.get(result.attempt or "")
-        if result.outcome is Done.UNKNOWN and attempt is not None:
-            complete.append(replace(result, settled_by=attempt.settled_by))
-        elif not result.recorded:
-            complete.append(replace(result, recorded=attempt is not None and attempt.outcome is not None))
-        elif result.outcome is not Done.SKIPPED or unfinished is None:
-            complete.append(result)
+        recorded = result.recorded or (attempt is not None and attempt.outcome is not None)
+        settled_by = attempt.settled_by if result.outcome is Done.UNKNOWN and attempt is not None else 0.0
+        if result.outcome is not Done.SKIPPED or unfinished is None:
+            complete.append(replace(result, recorded=recorded, settled_by=settled_by))
         elif result.address not in unfinished:
             complete.append(replace(result, detail="already done by another run"))
         elif result.address in waiting and result.action is not Action.BLOCKED:

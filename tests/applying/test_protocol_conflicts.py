@@ -6,27 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 from msgspec.structs import replace
-from support.applying_bench import (
-    BUSY,
-    CREATED,
-    NOT_SENT,
-    REJECTED,
-    SERVICE,
-    TARGET,
-    UNKNOWN,
-    Bench,
-    attempt,
-    known,
-    wanting,
-)
+from support.applying_bench import BUSY, CREATED, NOT_SENT, SERVICE, TARGET, UNKNOWN, Bench, attempt, known, wanting
+from support.desired_values import desired_of, target_of
 from support.memory_record import AT, DOWN, MOVED, MemoryStore, append, record_of
 from support.records import linked
 
-from reconciler.applying.driver import Performer
-from reconciler.applying.events import Append, Authorised, InterruptAsked, Limits, NotAppended, Reread, RereadFailed
-from reconciler.errors import Message, Refused
+from reconciler.applying.events import Append, Authorised, InterruptAsked, Limits, Reread, RereadFailed
+from reconciler.errors import Message, Refused, StoreUnavailable
 from reconciler.model.address import TargetName
-from reconciler.model.plan import Action
+from reconciler.model.plan import Block
 from reconciler.record import facts as kinds
 from reconciler.record.gates import Note
 
@@ -61,23 +49,6 @@ def test_what_another_run_took_is_skipped() -> None:
     assert {"old-a": "live", attempt(2): "live"} == bench.statuses()
 
 
-def test_what_is_no_longer_planned_is_not_begun() -> None:
-    """Before the first intent the plan is made again on the record as it is now."""
-    bench = Bench(wanting("a", "b"))
-    append(bench.store, known("a"))
-    bench.run.appends.reading = bench.journal.read()
-    bench.begin()
-    assert {"create a": "skipped"} == bench.outcomes
-
-
-@pytest.mark.parametrize("fact", [LOSS, CLOSED], ids=["loss", "closed"])
-def test_a_gate_that_closes_stops_the_creates(fact: kinds.LossOpened | kinds.Closed) -> None:
-    """A loss that somebody accepts, or a record that is closed, while an apply runs: nothing more is sent."""
-    bench = Bench(wanting("a", "b")).start()
-    bench.overtake(fact)
-    assert ({"skipped"} if fact is LOSS else {"not_sent"}, True) == ({*bench.outcomes.values()}, bench.run.finished)
-
-
 @pytest.mark.parametrize("is_current", [True, False])
 def test_what_sends_nothing_needs_only_the_current_record(is_current: bool) -> None:
     """A removal is requested over an open loss; on a record that lacks a head nothing is appended."""
@@ -92,22 +63,15 @@ def test_what_sends_nothing_needs_only_the_current_record(is_current: bool) -> N
     assert ("loss is open" if is_current else "missing") in str(bench.result("a").detail)
 
 
-def test_a_change_blocked_by_a_gate_says_so() -> None:
-    """The gate is named after what there is to do, and is what keeps it from being done."""
+@pytest.mark.parametrize("block", list(Block))
+def test_a_blocked_change_says_why(block: Block) -> None:
+    """A closed gate is named after what there is to do, and is what keeps it from being done; else the first counts."""
     bench = Bench(wanting("a", host="new"), known("a"), LOSS)
     (change,) = bench.run.changes
+    bench.run.changes = [replace(change, block=block)]
     bench.begin()
     assert ["url-changed", "loss-open"] == [reason.name for reason in change.reasons]
-    assert change.reasons[1].what == bench.result("a").detail
-
-
-def test_a_change_blocked_by_another_attempt_says_what_comes_first() -> None:
-    """Of several reasons, as everywhere, the first one."""
-    bench = Bench(wanting("a", host="new", replace_by="wait"), known("a"))
-    (change,) = (change for change in bench.run.changes if change.action is Action.BLOCKED)
-    bench.run.changes = [replace(change, reasons=(Message("first", "the first"), *change.reasons))]
-    bench.begin()
-    assert "the first" == bench.run.results[change.address, Action.BLOCKED].detail
+    assert change.reasons[block in (Block.GATE, Block.FOREIGN)].what == bench.result("a").detail
 
 
 def test_an_outcome_is_appended_over_a_record_that_lost_its_tail() -> None:
@@ -227,29 +191,26 @@ def test_after_a_durable_append_everything_is_counted_anew() -> None:
     assert {f"create {name}": "created" for name in names} == bench.outcomes
 
 
-def test_an_outcome_is_appended_after_ten_conflicts() -> None:
-    """What was sent is recorded; only new work ends."""
+@pytest.mark.parametrize("conflicts", [29, 30])
+def test_an_outcome_is_appended_after_ten_conflicts(conflicts: int) -> None:
+    """What was sent is recorded; only new work ends. After thirty, the outcome is handed over with the reason."""
     bench = Bench(wanting("a", "b")).sent()
     bench.answer(CREATED)
-    for number in range(12):
+    for number in range(conflicts):
         bench.overtake(known("z", attempt=f"other-{number}", host=f"h{number}"))
-    assert ["answered"] == bench.append()
     assert {"create a": "created", "create b": "not_sent"} == bench.outcomes
-
-
-def test_a_local_change_that_another_run_made_is_skipped() -> None:
-    """A removal that was confirmed meanwhile is not requested again."""
-    bench = Bench(wanting("a"), known("a"), known("b"))
-    bench.begin()
-    bench.overtake(kinds.RemovalConfirmed(at=AT, attempt="old-b", codes=known("b").what.codes))
-    assert ({"remove b": "skipped"}, True) == (bench.outcomes, bench.run.finished)
+    assert conflicts == 30 or ["answered"] == bench.append()
+    saved = (2, MOVED.messages[0]) if conflicts == 30 else (0, bench.queue.problem)
+    assert (saved, True) == ((len(bench.queue.unrecorded), bench.queue.problem), bench.run.finished)
 
 
 def test_a_plan_that_cannot_be_made_again_stops_what_has_not_begun() -> None:
-    """The reason is that of the plan."""
+    """The reason is the first of the plan, and all are told."""
     bench = Bench(wanting("a", "b")).start()
-    bench.problem = Refused(Message("other-account", "the record belongs to another account"))
+    problems = [Message("other-account", "the record belongs to another account"), Message("more", "and more")]
+    bench.problem = Refused(*problems)
     bench.overtake(known("z"))
+    assert problems == bench.run.messages
     assert {"create a": "skipped", "create b": "skipped"} == bench.outcomes
     assert ("the record belongs to another account", True) == (bench.result("a").detail, bench.run.finished)
 
@@ -274,37 +235,12 @@ def test_nothing_is_appended_to_another_record_in_its_place() -> None:
     assert (2, True) == (len(bench.queue.unrecorded), bench.run.finished)
 
 
-@pytest.mark.parametrize("problem", [MOVED, DOWN], ids=["conflict", "failure"])
-def test_a_lost_answer_is_no_conflict(problem: Exception) -> None:
-    """The record shows the batch just where it was to be: the calls leave, once."""
-    bench = Bench(wanting("a"))
-    bench.store.declare_lost_answers(problem)
-    bench.sent()
-    assert [attempt(1)] == [send.attempt for send in bench.sends]
-
-
 def test_a_call_leaves_when_the_second_place_shows_its_intent_too() -> None:
     """An answer that was lost before the second place moved: it is brought up to date first."""
     bench = Bench(wanting("a"), second=True)
     bench.store.declare_lost_second()
     bench.sent()
     assert (bench.record.head, [attempt(1)]) == (bench.store.second, [send.attempt for send in bench.sends])
-
-
-def test_no_call_leaves_while_the_second_place_lags() -> None:
-    """Where it cannot be moved, the very same lines are appended again later."""
-    bench = Bench(wanting("a"), second=True)
-    bench.store.declare_lost_second()
-    bench.start()
-    effect = bench.take(Append)
-
-    def fail(_reading: object) -> None:
-        raise DOWN
-
-    bench.hear(Performer(replace(bench.ports, catch_up=fail)).perform(effect))
-    assert ([], bench.steady + 0.5) == (bench.sends, bench.run.wake_at)
-    bench.wait(0.5)
-    assert [effect] == bench.appends
 
 
 def test_no_call_leaves_whose_head_cannot_be_noted() -> None:
@@ -316,6 +252,27 @@ def test_no_call_leaves_whose_head_cannot_be_noted() -> None:
     bench.notes.problem = None
     [outcome] = bench.run.stray_outcomes(bench.record, bench.now)
     assert (attempt(1), "not_sent") == (outcome.attempt, outcome.outcome.value)
+    append(bench.store, outcome)
+    assert [] == bench.run.stray_outcomes(bench.record, bench.now)
+
+
+def test_only_intents_of_the_last_append_are_in_doubt() -> None:
+    """All of them, if the record cannot be read; those that met another head are certainly not in it."""
+    bench = Bench(wanting("a", "usa/staging/b"), limits=NO_RETRY).start()
+    bench.overtake(known("z"))
+    bench.store.declare_failures(DOWN)
+    bench.append()
+    assert [attempt(2), attempt(3)] == [end.attempt for end in bench.run.stray_outcomes(None, bench.now)]
+
+
+def test_an_intent_that_another_run_merged_after_a_conflict_is_settled() -> None:
+    """Nobody else knows that its call was not sent."""
+    bench = Bench(wanting("a")).start()
+    (intent,) = (line.fact for line in bench.appends[0].new[1])
+    bench.overtake(known("z"))
+    bench.overtake(intent)
+    assert (["answered"], "skipped") == (bench.append(), bench.outcomes["create a"])
+    assert {"old-z": "live", attempt(1): "gone"} == bench.statuses()
 
 
 def test_a_lost_answer_and_an_open_loss_send_nothing() -> None:
@@ -352,41 +309,32 @@ def test_an_append_that_failed_is_made_again_to_the_letter(problem: Exception) -
     bench.wait(0.4)
     assert [] == bench.appends
     bench.wait(0.1)
+    bench.wait(0.1)
     assert [first] == bench.appends
     bench.append()
     assert 1 == len(bench.sends)
 
 
-def test_an_append_of_which_nothing_can_be_read_is_made_again() -> None:
-    """Where the record cannot be read either: again, and it turns out that it arrived."""
-    bench = Bench(wanting("a"))
-    bench.store.declare_lost_answers(DOWN)
-    bench.store.declare_unreadable(DOWN)
-    bench.sent()
-    assert [] == bench.sends
-    bench.store.declare_unreadable(None)
-    bench.wait(0.5)
-    bench.append()
-    assert [attempt(1)] == [send.attempt for send in bench.sends]
-
-
 def test_outcomes_wait_for_the_append_that_is_made_again() -> None:
-    """Nothing is added to lines that are appended again, and nothing new is begun meanwhile."""
-    bench = Bench(wanting("a", "b", "c"), limits=Limits(parallelism=2, backoff=(5.0,))).sent(CREATED)
+    """Nothing is added to lines that are appended again when it is time, and nothing new is begun meanwhile."""
+    bench = Bench(wanting("a", "b", "c", "d"), limits=Limits(parallelism=3, backoff=(0.5,))).sent(CREATED)
     bench.answer(CREATED, "b")
     bench.store.declare_failures(DOWN)
+    bench.steady += 1.0
     bench.append()
     bench.answer(CREATED, "c")
     assert [] == bench.appends
-    bench.wait(5.0)
-    assert (["answered"], ["answered"], True) == (bench.append(), bench.append(), bench.run.finished)
+    bench.wait(0.5)
+    assert (["answered"], ["answered"], False) == (bench.append(), bench.append(), bench.run.finished)
 
 
 def test_a_store_that_fails_for_good_ends_the_run() -> None:
-    """After the last retry nothing more is begun: creates are not sent, the rest is skipped."""
-    bench = Bench(wanting("a", "b"), known("z"), limits=NO_RETRY)
-    bench.store.declare_failures(DOWN)
+    """After the last retry, whose failure is told, nothing more is begun: creates are not sent, the rest is skipped."""
+    bench = Bench(wanting("a", "b"), known("z"), limits=Limits(backoff=(0.5,)))
+    bench.store.declare_failures(StoreUnavailable(Message("store-busy", "busy")), DOWN)
     bench.sent()
+    bench.wait(0.5)
+    bench.append()
     assert {"create a": "not_sent", "create b": "not_sent", "remove z": "skipped"} == bench.outcomes
     assert {"no network"} == {bench.result(name).detail for name in "abz"}
     assert (True, [], ["store-down"]) == (
@@ -395,22 +343,19 @@ def test_a_store_that_fails_for_good_ends_the_run() -> None:
 
 
 def test_what_could_not_be_recorded_is_handed_over() -> None:
-    """An outcome that cannot be appended is left with whoever can keep it, and its intent."""
-    bench = Bench(wanting("a", "b"), limits=NO_RETRY).sent()
+    """An outcome that cannot be appended is left with whoever can keep it, and its intent; no other."""
+    bench = Bench(wanting("a", "b"), limits=NO_RETRY).sent(CREATED)
     bench.answer(CREATED)
     bench.store.declare_failures(DOWN)
     bench.append()
-    assert (["Intended", "Answered"], True) == (
-        [type(fact).__name__ for fact in bench.queue.unrecorded],
-        bench.run.finished,
-    )
-    assert {"create a": "created", "create b": "not_sent"} == bench.outcomes
+    saved = [(type(fact).__name__, fact.attempt) for fact in bench.queue.unrecorded]
+    assert ([("Intended", attempt(2)), ("Answered", attempt(2))], True) == (saved, bench.run.finished)
 
 
 def test_each_new_outcome_is_one_more_try() -> None:
     """A store that failed may be back by the time there is something new to record, and from then on it is."""
     bench = Bench(wanting("a", "b", "c", "d"), limits=Limits(parallelism=3, backoff=())).sent(CREATED)
-    bench.answer(REJECTED, "b")
+    bench.answer(UNKNOWN, "b")
     bench.store.declare_failures(DOWN)
     bench.append()
     assert not bench.run.finished
@@ -432,29 +377,17 @@ def test_what_arrived_late_is_not_recorded_twice() -> None:
     assert {attempt(1): "live", attempt(2): "unknown", attempt(3): "live"} == bench.statuses()
 
 
-def test_an_intent_that_arrived_late_is_settled_as_not_sent() -> None:
-    """A batch that was given up and arrived after all: its call was never sent, and the record says so."""
-    bench = Bench(wanting("a", "b"), limits=Limits(parallelism=2, backoff=())).sent()
-    bench.store.declare_lost_answers(DOWN)
-    bench.store.declare_unreadable(DOWN)
-    bench.answer(CREATED, "a")
-    bench.append()  # its outcome, and the intent of `b`
-    bench.store.declare_unreadable(None)
-    assert {attempt(1): "live", attempt(2): "pending"} == bench.statuses()
-    [outcome] = bench.run.stray_outcomes(bench.record, bench.now)
-    assert isinstance(outcome, kinds.Answered)
-    assert attempt(2) == outcome.attempt
-
-
 def busy_bench(desired: Desired | None = None, *facts: AnyFact) -> Bench:
-    """Return a run with a call that the service was too busy for, and that is to be retried."""
-    bench = Bench(desired or wanting("a"), *facts).sent()
+    """Return a run with a call that the service was too busy for, and that is to be retried: of `a`, and more codes."""
+    more = desired_of([target_of(TARGET)], {f"{TARGET}/a": (("LOA10001", *known("a").what.codes, "ONB99999"), URL)})
+    bench = Bench(desired or more, *facts).sent()
     bench.answer(BUSY)
     bench.wait(0.5)
     return bench
 
 
-DELIVERS_IT = "another attempt delivers it or may deliver it"
+URL = "https://hooks.example/a"
+RETRY = kinds.What(f"{TARGET}/a", ("ONB10001",), URL, SERVICE, send_by=1.0, settled_by=9.0, supersedes=(attempt(1),))
 
 
 @pytest.mark.parametrize(
@@ -462,8 +395,12 @@ DELIVERS_IT = "another attempt delivers it or may deliver it"
     [
         (kinds.Absent(at=AT, attempt=attempt(1)), "already resolved by another run"),
         (LOSS, "the record has changed: loss-open"),
+        (kinds.Intended(at=AT, attempt="theirs", what=RETRY), "already resolved by another run"),
         *(
-            (known("a", attempt="found", address=address), DELIVERS_IT)
+            (
+                known("a", attempt="found", address=address),
+                f"another attempt delivers it or may deliver it ({address}, attempt found)",
+            )
             for address in ("europe/staging/a", "europe/staging/renamed", "usa/staging/a")
         ),
     ],
@@ -474,16 +411,16 @@ def test_what_the_record_says_before_a_retry_counts(fact: AnyFact, detail: str) 
     append(bench.store, fact)
     bench.reread()
     assert ([], "rejected", 429) == (bench.sends, bench.outcomes["create a"], bench.result("a").status)
-    assert f"HTTP 429; not retried: {detail}" in str(bench.result("a").detail)
+    assert f"HTTP 429; not retried: {detail}" == bench.result("a").detail
 
 
 def test_what_a_record_lost_is_not_retried() -> None:
-    """A record that no longer holds the intent lets nothing be sent."""
+    """A record that no longer holds the intent lets nothing be sent; each closed gate is named."""
     bench = busy_bench()
-    bench.store.data = record_of()
+    bench.store.data = record_of(LOSS)
     bench.reread()
     assert ([], "rejected") == (bench.sends, bench.outcomes["create a"])
-    assert "heads-missing" in str(bench.result("a").detail)
+    assert str(bench.result("a").detail).endswith("the record has changed: heads-missing, loss-open")
 
 
 @pytest.mark.parametrize("other", ["https://a.example", "https://z.example"])
@@ -506,14 +443,19 @@ def test_what_cannot_be_read_again_is_not_retried() -> None:
     assert ([], detail, ["answered"]) == (bench.sends, bench.result("a").detail, bench.append())
 
 
+@pytest.mark.parametrize("is_lost", [False, True])
 @pytest.mark.parametrize(("steady", "wall"), [(10.0, 0.0), (0.0, 10.0)], ids=["steady clock", "wall clock"])
-def test_a_call_long_after_its_append_has_the_record_read_first(steady: float, wall: float) -> None:
-    """Where either clock says that time has passed since the append began, somebody may have resolved it."""
+def test_a_call_long_after_its_append_has_the_record_read_first(steady: float, wall: float, is_lost: bool) -> None:
+    """Where either clock says that time has passed since the append or read began, somebody may have resolved it."""
     bench = Bench(wanting("a")).start()
-    bench.steady += steady
-    bench.off += wall
-    bench.append()
-    assert [] == bench.sends
+    bench.store.declare_lost_answers(*[DOWN] * is_lost)
+    both: tuple[type[Append | Reread], ...] = (Append, Reread)
+    for kind in both:
+        event = bench.performer.perform(bench.take(kind))
+        bench.steady += steady
+        bench.off += wall
+        bench.hear(event)
+        assert [] == bench.sends
     bench.reread()
     assert 1 == len(bench.sends)
 
@@ -547,13 +489,3 @@ def test_a_read_is_not_for_what_waits_only_since() -> None:
     assert 1 == len(bench.rereads)
     bench.reread()
     assert (["b"], 1) == ([send.address.name for send in bench.sends], len(bench.rereads))
-
-
-def test_events_after_the_store_was_given_up_change_nothing() -> None:
-    """What an append that is no longer waited for comes to, nobody reads."""
-    bench = Bench(wanting("a")).start()
-    bench.hear(InterruptAsked())
-    bench.wait(8.0)
-    assert bench.run.finished
-    bench.hear(NotAppended(Message("late", "late"), bench.now))
-    assert {"create a": "not_sent"} == bench.outcomes

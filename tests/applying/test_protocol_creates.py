@@ -22,23 +22,17 @@ from support.applying_bench import (
     wanting,
 )
 
-from reconciler.applying.calls import Breaker, retry_delay
+from reconciler.applying.calls import Breaker, intended, retry_delay
 from reconciler.applying.creates import LOST_RESPONSE
-from reconciler.applying.events import Authorise, Authorised, CallEnded, Limits, Send, Unauthorised
+from reconciler.applying.events import Authorised, CallEnded, Limits, Send, Unauthorised
 from reconciler.errors import Message
 from reconciler.model.address import TargetName
 from reconciler.model.outcome import Answer, Outcome
-from reconciler.record.facts import Answered, Intended, RemovalRequested
+from reconciler.model.plan import SENDS, Action, Request
+from reconciler.record.facts import Answered, Intended, RemovalRequested, What
 from reconciler.values import Instant
 
 EUROPE, USA = TargetName("europe/staging"), TargetName("usa/staging")
-
-
-def test_a_token_comes_before_the_first_intent() -> None:
-    """Where creates are planned, a token for each of their targets is requested, and nothing appended before."""
-    bench = Bench(wanting("a", "usa/staging/b"))
-    bench.begin()
-    assert [Authorise(EUROPE), Authorise(USA)] == bench.effects
 
 
 def test_nothing_to_send_needs_no_token() -> None:
@@ -73,26 +67,33 @@ def test_a_target_without_a_token_leaves_the_others_their_turn() -> None:
     )
 
 
-def test_a_call_leaves_once_its_intent_is_durable() -> None:
-    """An intent is appended first; only its being durable sends the call."""
-    bench = Bench(wanting("a")).start()
-    assert [] == bench.sends
-    bench.append()
-    assert [attempt(1)] == [send.attempt for send in bench.sends]
-
-
-def test_an_intent_says_what_may_be_in_flight_and_until_when() -> None:
-    """The intent names the request, the account, the window for sending it, and when it is settled at the latest."""
-    bench = Bench(wanting("a", template="/{attempt}"), limits=Limits(send_window=60, call_timeout=30, margin=15)).sent()
+@pytest.mark.parametrize(("path", "window"), [("/a", 60), ("/a/{attempt}", 5)])
+def test_an_intent_says_what_may_be_in_flight_and_until_when(path: str, window: float) -> None:
+    """It has the request, the account, the window, which no fresh reading extends, and when it is settled at last."""
+    limits = Limits(send_window=window, call_timeout=30, margin=15)
+    bench = Bench(wanting("a", template=path.removeprefix("/a")), limits=limits).sent()
     [intent] = bench.appended
-    assert isinstance(intent, Intended)
-    what, url = intent.what, f"https://hooks.example/a/{attempt(1)}"
-    assert ("create", (code("a"),), url, "account") == (what.action, what.codes, what.url, what.account)
-    assert (WALL + 60, WALL + 105, "run", {"user": "bench"}) == (what.send_by, what.settled_by, intent.run, intent.by)
-    assert "https://hooks.example/a/{attempt}" == what.template
-    fresh_until = Instant(WALL + 10, bench.steady + 10)
-    expected = Send(attempt(1), bench.run.changes[0].address, what.codes, url, bench.steady + 60.0, fresh_until)
+    template = f"https://hooks.example{path}"
+    url = template.replace("{attempt}", attempt(1))
+    what = What(
+        f"{EUROPE}/a", (code("a"),), url, known("a").what.base_url, template * (url != template), "create", "account",
+        WALL + window, WALL + window + 45,
+    )  # fmt: skip
+    assert Intended(at="2027-01-15T08:00:00Z", by={"user": "bench"}, attempt=attempt(1), what=what, run="run") == intent
+    fresh_until = Instant(WALL + min(10, window), bench.steady + 10)
+    expected = Send(attempt(1), bench.run.changes[0].address, what.codes, url, bench.steady + window, fresh_until)
     assert [expected] == bench.sends
+
+
+@pytest.mark.parametrize("action", SENDS)
+def test_an_intent_has_what_the_call_sends(action: Action) -> None:
+    """Not all that is desired; and only a retry supersedes what the change concerns."""
+    bench = Bench(wanting("a"))
+    after = Request(("ONB1", "ONB2"), "https://hooks.example/a")
+    change = replace(bench.run.changes[0], action=action, concerns=("old",), after=after)
+    what = intended(change, bench.run.context, bench.now).what
+    supersedes = ("old",) if action is Action.RETRY else ()
+    assert (action.value, (code("a"),), supersedes) == (what.action, what.codes, what.supersedes)
 
 
 def test_an_outcome_is_recorded_with_all_that_is_known() -> None:
@@ -120,58 +121,35 @@ def test_the_first_create_goes_alone_on_each_target() -> None:
     assert ["e", "b", "c"] == [send.address.name for send in bench.sends]
 
 
-def test_an_outcome_and_the_next_intent_are_one_append() -> None:
-    """What gathers while an append is under way goes out together in the next, outcomes first."""
-    bench = Bench(wanting("a", "b", "c", "d"), limits=Limits(parallelism=2)).sent(CREATED)
-    bench.answer(CREATED, "b")
-    bench.answer(CREATED, "c")
-    assert 1 == len(bench.appends)
-    assert ["answered", "intended"] == bench.append()
-    assert ["answered"] == bench.append()
-
-
-def test_outcomes_wait_for_one_another_as_long_as_an_append_takes() -> None:
-    """Where appends are slow, calls that end shortly after one another share one."""
-    bench = Bench(wanting("a", "b", "c"), limits=Limits(parallelism=2)).sent()
+@pytest.mark.parametrize(("took", "wait"), [(1.0, 1.0), (5.0, 2.0)])
+def test_outcomes_wait_for_one_another_as_long_as_an_append_takes(took: float, wait: float) -> None:
+    """Where appends are slow, calls that end within a short time of the first share one; then nobody is waited for."""
+    bench = Bench(wanting("a", "b", "c", "d"), limits=Limits(parallelism=3)).sent()
     bench.answer(CREATED)
-    bench.steady += 1.0
+    bench.steady += took
     bench.append()
     bench.answer(CREATED, "b")
-    assert ([], bench.steady + 1.0) == (bench.appends, bench.run.wake_at)
     bench.wait(0.5)
-    assert ["answered", "answered"] == bench.settle(CREATED, "c")
-
-
-@pytest.mark.parametrize("answer", [REJECTED, UNKNOWN, Answer(Outcome.UNKNOWN)])
-def test_what_the_service_may_have_seen_is_not_retried(answer: Answer) -> None:
-    """A rejection is final, and what is unknown is never sent again by itself."""
-    bench = Bench(wanting("a")).sent()
-    bench.settle(answer)
-    assert ([], True, str(answer.outcome)) == (bench.sends, bench.run.finished, bench.outcomes["create a"])
+    bench.answer(CREATED, "c")
+    assert ([], bench.steady - 0.5 + wait) == (bench.appends, bench.run.wake_at)
+    bench.wait(wait - 0.5)
+    bench.answer(CREATED, "d")
+    assert (["answered", "answered"], ["answered"]) == (bench.append(), bench.append())
 
 
 def test_what_was_not_sent_is_retried_with_growing_waits() -> None:
     """A call that certainly did not leave is retried after each wait, and then left for the next apply."""
     bench = Bench(wanting("a"), limits=Limits(backoff=(0.5, 1.0))).sent()
     for wait in (0.5, 1.0):
+        assert [attempt(1)] == [*bench.run.in_flight]
         bench.answer(NOT_SENT)
-        assert bench.steady + wait == bench.run.wake_at
+        assert (bench.steady + wait, {}) == (bench.run.wake_at, bench.run.in_flight)
         bench.wait(wait - 0.1)
         assert [] == bench.rereads
         bench.wait(0.1)
         bench.reread()
     assert ["answered"] == bench.settle(NOT_SENT)
     assert ("not_sent", "no connection") == (str(bench.result("a").outcome), bench.result("a").detail)
-
-
-@pytest.mark.parametrize(("asked", "wait"), [(7.0, 7.0), (0.0, 0.0), (None, 0.5)])
-def test_a_busy_service_says_how_long_to_wait(asked: float | None, wait: float) -> None:
-    """After a 429 the call is retried when Retry-After says, or after the usual wait."""
-    bench = Bench(wanting("a")).sent()
-    bench.answer(Answer(Outcome.REJECTED, 429, retry_after=asked))
-    bench.wait(wait)
-    bench.reread()
-    assert 1 == len(bench.sends)
 
 
 def test_a_wait_longer_than_the_window_is_not_waited_for() -> None:
@@ -182,7 +160,7 @@ def test_a_wait_longer_than_the_window_is_not_waited_for() -> None:
     assert ("rejected", 429) == (str(bench.result("a").outcome), bench.result("a").status)
 
 
-@pytest.mark.parametrize("asked", [None, 3.0])
+@pytest.mark.parametrize("asked", [None, 0.0, 3.0])
 @pytest.mark.parametrize("status", [None, 400, 401, 403, 408, 409, 429, 500, 503])
 @pytest.mark.parametrize("outcome", list(Outcome))
 def test_which_answers_are_followed_by_another_try(outcome: Outcome, status: int | None, asked: float | None) -> None:
@@ -202,7 +180,7 @@ def test_a_service_that_stays_busy_ends_its_target() -> None:
         bench.answer(BUSY)
     bench.create_all()
     assert ["rejected", "rejected", "rejected", "skipped", "created"] == [*bench.outcomes.values()]
-    assert "429" in str(bench.result("d").detail)
+    assert str(bench.result("d").detail).startswith("3 creates in a row were refused with 429")
 
 
 @given(st.lists(st.sampled_from([CREATED, REJECTED, BUSY, UNKNOWN, NOT_SENT, replace(BUSY, outcome=Outcome.UNKNOWN)])))
@@ -221,13 +199,15 @@ def test_a_breaker_counts_those_in_a_row(answers: list[Answer]) -> None:
 
 
 def test_a_refused_token_is_replaced_once() -> None:
-    """After a 401 with a new token the record is read again, the call retried, and no other token requested."""
+    """After a 401 with a new token the record is read again, the call retried, and no other token ever requested."""
     bench = Bench(wanting("a")).sent()
-    assert [True] == [send.renew for send in bench.sends]
-    bench.answer(Answer(Outcome.REJECTED, 401, retry_after=0.0))
-    bench.wait(0.0)
-    bench.reread()
-    assert [False] == [send.renew for send in bench.sends]
+    renews = [send.renew for send in bench.sends]
+    for answer in (Answer(Outcome.REJECTED, 401, retry_after=0.0), NOT_SENT):
+        bench.answer(answer)
+        bench.wait(1.0)
+        bench.reread()
+        renews += [send.renew for send in bench.sends]
+    assert [True, False, False] == renews
     assert (["answered"], "rejected") == (bench.settle(Answer(Outcome.REJECTED, 401)), bench.outcomes["create a"])
 
 
@@ -250,21 +230,6 @@ def test_a_retry_whose_window_has_passed_is_not_sent() -> None:
     assert ([], detail) == (bench.sends, bench.result("a").detail)
 
 
-def test_an_outage_costs_three_creates() -> None:
-    """After three unknown outcomes in a row the rest of that target is skipped, and creates go one at a time."""
-    bench = Bench(wanting("a", "b", "c", "d", "e", "usa/staging/f")).sent()
-    bench.append()
-    bench.settle(CREATED, "f")
-    for _ in range(3):
-        assert 1 == len(bench.sends)
-        bench.settle(UNKNOWN)
-    names = ("create a", "create b", "create c", "create d", "create e", "create f")
-    expected = ["unknown", "unknown", "unknown", "skipped", "skipped", "created"]
-    assert expected == [bench.outcomes[name] for name in names]
-    assert "3 unknown outcomes in a row" in str(bench.result("e").detail)
-    assert bench.run.finished
-
-
 @pytest.mark.parametrize(
     ("answers", "in_flight"),
     [
@@ -275,7 +240,9 @@ def test_an_outage_costs_three_creates() -> None:
 def test_an_answer_ends_the_row_of_unknown_outcomes(answers: tuple[Answer, ...], in_flight: int) -> None:
     """Then calls go side by side again; a call that was not sent neither continues nor ends the row."""
     bench = Bench(wanting("a", "b", "c", "d", "e", "f"), limits=Limits(backoff=(), parallelism=2)).sent(*answers)
-    assert (in_flight, not in_flight) == (len(bench.sends), "skipped" in bench.outcomes.values())
+    reasons = [result.detail for result in bench.run.results.values() if result.outcome == "skipped"]
+    assert (in_flight, not in_flight) == (len(bench.sends), len(reasons) > 0)
+    assert all(str(reason).startswith("3 unknown outcomes in a row") for reason in reasons)
 
 
 def test_a_call_without_an_answer_is_given_up() -> None:
@@ -291,13 +258,14 @@ def test_a_call_without_an_answer_is_given_up() -> None:
 
 def test_after_a_lost_response_nothing_more_is_created() -> None:
     """The next would be lost too, with the secrets in them; what is in flight is recorded as ever."""
-    bench = Bench(wanting("a", "b", "c", "d"), limits=Limits(parallelism=2)).sent(CREATED)
+    names = ("a", "b", "c", "usa/staging/d", "usa/staging/e")
+    bench = Bench(wanting(*names), limits=Limits(parallelism=2)).sent(CREATED)
+    bench.append()
     bench.answer(CREATED, "b", lost=True)
     bench.create_all()
-    outcomes = dict.fromkeys(("create a", "create b", "create c"), "created") | {"create d": "skipped"}
-    assert (outcomes, True, LOST_RESPONSE) == (
-        bench.outcomes, bench.run.creates.lost_response, bench.result("d").detail,
-    )  # fmt: skip
+    outcomes = [str(bench.result(name).outcome) for name in "abdce"]
+    assert (["created"] * 3 + ["skipped"] * 2, True) == (outcomes, bench.run.creates.lost_response)
+    assert [LOST_RESPONSE] * 2 == [bench.result(name).detail for name in "ce"]
 
 
 def test_after_a_late_answer_without_its_response_nothing_more_is_created() -> None:
@@ -355,20 +323,22 @@ def test_a_replacement_requests_the_removal_of_what_it_replaces() -> None:
     assert ("replaced by europe/staging/a", ["old-a"]) == (request.reason, bench.run.work.requested)
 
 
-def test_a_replacement_that_is_not_created_removes_nothing() -> None:
+@pytest.mark.parametrize("answer", [REJECTED, UNKNOWN, NOT_SENT])
+def test_a_replacement_that_is_not_created_removes_nothing(answer: Answer) -> None:
     """The old attempt stays in force."""
-    bench = Bench(wanting("a", host="new"), known("a")).sent()
-    assert (["answered"], []) == (bench.settle(REJECTED), bench.run.work.requested)
+    bench = Bench(wanting("a", host="new"), known("a"), limits=Limits(backoff=())).sent()
+    assert (["answered"], []) == (bench.settle(answer), bench.run.work.requested)
 
 
 def test_a_restored_attempt_names_the_requests_it_takes_back() -> None:
-    """What awaits removal by a plan and is desired again stays."""
+    """What awaits removal by a plan and is desired again stays; another attempt of its address still awaits it."""
     request = RemovalRequested(at="2026-01-02T00:00:00Z", attempt="old-a", codes=(code("a"),), by_plan=True)
-    bench = Bench(wanting("a"), known("a"), request)
-    assert "awaiting_removal" == bench.statuses()["old-a"]
+    older = known("a", host="older", attempt="older")
+    bench = Bench(wanting("a"), known("a"), request, older, replace(request, attempt="older"))
     bench.start()
     assert ["removal_cancelled"] == bench.append()
-    assert ({"old-a": "live"}, ["old-a"]) == (bench.statuses(), bench.run.work.restored)
+    assert {"old-a": "live", "older": "awaiting_removal"} == bench.statuses()
+    assert ["old-a"] == bench.run.work.restored
     assert {"restore a": "restored"} == bench.outcomes
 
 
@@ -379,7 +349,8 @@ def test_a_note_says_what_an_append_is_about() -> None:
     bench.append()
     bench.answer(CREATED)
     assert "created europe/staging/a, create europe/staging/b (https://run.example/1)" == bench.appends[0].summary
-    many = Bench(wanting(), *(known(name) for name in "vwxyz"))
+    request = RemovalRequested(at="2026-01-02T00:00:00Z", attempt="old-v", codes=(code("v"),), by_plan=True)
+    many = Bench(wanting("v"), *(known(name) for name in "vwxyz"), request)
     many.start()
-    words = ", ".join(f"removal requested europe/staging/{name}" for name in "vwx")
-    assert f"{words} and 2 more" == many.appends[0].summary
+    words = ", ".join(f"removal requested europe/staging/{name}" for name in "wx")
+    assert f"removal cancelled europe/staging/v, {words} and 2 more" == many.appends[0].summary

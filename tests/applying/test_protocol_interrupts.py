@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from support.applying_bench import CREATED, NOT_SENT, UNKNOWN, Bench, attempt, known, wanting
+from support.applying_bench import CREATED, NOT_SENT, Bench, attempt, known, wanting
 from support.memory_record import DOWN
 
 from reconciler.applying.events import Append, Appended, CallEnded, InterruptAsked, Limits
 from reconciler.model.outcome import Answer, Outcome
+from reconciler.record.facts import Answered
 
 
 def test_an_interrupt_starts_nothing_more() -> None:
@@ -19,14 +20,17 @@ def test_an_interrupt_starts_nothing_more() -> None:
     assert {"create a": "created", "create b": "skipped"} == bench.outcomes
 
 
-def test_a_call_is_waited_for_5_s_after_an_interrupt() -> None:
-    """Then it is recorded as unknown, and an answer that comes while that is appended still counts."""
+@pytest.mark.parametrize(("before", "wait"), [(0.0, 5.0), (102.0, 3.0)])
+def test_a_call_is_waited_for_5_s_after_an_interrupt(before: float, wait: float) -> None:
+    """At most; then it is recorded as unknown, and an answer that comes while that is appended still counts."""
     bench = Bench(wanting("a")).sent()
+    bench.wait(before)
     bench.hear(InterruptAsked())
-    bench.wait(4.9)
-    assert [] == bench.appends
-    bench.wait(0.1)
+    assert (bench.steady + wait, []) == (bench.run.wake_at, bench.appends)
+    bench.wait(wait)
     bench.hear(CallEnded(attempt(1), CREATED))
+    (unknown,) = [line.fact for line in bench.appends[0].new[1]]
+    assert "interrupted while the call was in flight" == unknown.detail  # type: ignore[union-attr]
     bench.append()
     bench.append()
     assert ({attempt(1): "live"}, True) == (bench.statuses(), bench.run.finished)
@@ -43,15 +47,23 @@ def test_a_second_interrupt_ends_the_wait() -> None:
 
 
 def test_a_store_that_hangs_is_given_up_after_an_interrupt() -> None:
-    """Outcomes that it has not taken by then are handed over; an append that arrives later changes nothing."""
+    """Outcomes that it has not taken by then are handed over."""
     bench = Bench(wanting("a")).sent()
     bench.hear(InterruptAsked())
     bench.answer(CREATED)
     bench.take(Append)
+    assert bench.steady + 7.0 == bench.run.wake_at
     bench.wait(7.0)
     assert (True, 2) == (bench.run.finished, len(bench.queue.unrecorded))
+
+
+def test_an_intent_that_the_store_does_not_take_after_an_interrupt_is_not_sent() -> None:
+    """An append that arrives later changes nothing."""
+    bench = Bench(wanting("a")).start()
+    bench.hear(InterruptAsked())
+    bench.wait(7.0)
     bench.hear(Appended())
-    assert bench.run.finished
+    assert ({"create a": "not_sent"}, True, []) == (bench.outcomes, bench.run.finished, bench.sends)
 
 
 def test_an_intent_that_becomes_durable_after_an_interrupt_is_not_sent() -> None:
@@ -75,16 +87,6 @@ def test_a_retry_is_not_waited_for_after_an_interrupt(answer: Answer, words: str
     )  # fmt: skip
 
 
-def test_a_conflict_after_an_interrupt_plans_nothing_again() -> None:
-    """The outcome is appended on the new head."""
-    bench = Bench(wanting("a", "b")).sent()
-    bench.hear(InterruptAsked())
-    bench.answer(UNKNOWN)
-    planned = bench.replans
-    bench.overtake(known("z"))
-    assert ([*bench.append()], planned) == (["answered"], bench.replans)
-
-
 def test_an_intent_that_met_another_head_is_not_made_again_after_an_interrupt() -> None:
     """Its change is skipped."""
     bench = Bench(wanting("a")).start()
@@ -106,18 +108,33 @@ def test_outcomes_are_not_gathered_after_an_interrupt() -> None:
 
 def test_an_unexpected_error_keeps_what_is_known() -> None:
     """Calls that were answered have their outcomes, the others are unknown, and the rest is skipped."""
-    bench = Bench(wanting("a", "b", "c", "d"), limits=Limits(parallelism=2)).sent(CREATED)
-    first, _ = bench.sends
-    bench.run.salvage([CallEnded(first.attempt, CREATED, lost=True)], "internal error (KeyError)", bench.now)
-    outcomes = {"create a": "created", "create b": "created", "create c": "unknown", "create d": "skipped"}
-    assert (outcomes, True, 4) == (bench.outcomes, bench.run.finished, len(bench.queue.unrecorded))
-    assert ["internal error (KeyError)"] * 2 == [bench.result(name).detail for name in "cd"]
-    assert bench.run.creates.lost_response
+    bench = Bench(wanting("a", "b", "c", "d", "e"), limits=Limits(parallelism=3)).sent(CREATED)
+    first, second, _ = bench.sends
+    answers = [CallEnded(first.attempt, CREATED, lost=True), CallEnded(second.attempt, CREATED, "file")]
+    bench.run.salvage(answers, "internal error (KeyError)", bench.now)
+    ends = {"a": "created", "b": "created", "c": "created", "d": "unknown", "e": "skipped"}
+    assert {f"create {name}": end for name, end in ends.items()} == bench.outcomes
+    assert ["internal error (KeyError)"] * 2 == [bench.result(name).detail for name in "de"]
+    saved = [fact.response for fact in bench.queue.unrecorded if isinstance(fact, Answered)]
+    assert ([None, "file", None], 6) == (saved, len(bench.queue.unrecorded))
+    assert (True, True) == (bench.run.finished, bench.run.creates.lost_response)
 
 
-def test_what_an_unexpected_error_leaves_unsent_is_not_sent() -> None:
-    """A call whose intent is being appended is not sent."""
+def test_an_answer_to_a_call_that_was_given_up_counts_after_an_unexpected_error() -> None:
+    """It is saved, as it would be recorded."""
+    bench = Bench(wanting("a")).sent()
+    bench.wait(105.0)
+    bench.run.salvage([CallEnded(attempt(1), CREATED)], "internal error (KeyError)", bench.now)
+    assert {"create a": "created"} == bench.outcomes
+
+
+@pytest.mark.parametrize("is_retried", [False, True])
+def test_what_an_unexpected_error_leaves_unsent_is_not_sent(is_retried: bool) -> None:
+    """A call whose intent is being appended, or that waits for its retry."""
     bench = Bench(wanting("a")).start()
+    if is_retried:
+        bench.append()
+        bench.answer(NOT_SENT)
     bench.run.salvage([], "internal error (KeyError)", bench.now)
     assert {"create a": "not_sent"} == bench.outcomes
 
@@ -131,18 +148,3 @@ def test_a_store_that_failed_before_it_was_given_up_says_why() -> None:
     bench.hear(InterruptAsked())
     bench.wait(7.0)
     assert (True, DOWN.messages[0]) == (bench.run.finished, bench.queue.problem)
-
-
-def test_a_failing_store_is_given_up_after_an_interrupt() -> None:
-    """The wait before the next append is cut short."""
-    bench = Bench(wanting("a")).sent()
-    bench.answer(CREATED)
-    bench.store.declare_failures(DOWN, DOWN, DOWN, DOWN)
-    bench.hear(InterruptAsked())
-    bench.hear(InterruptAsked())
-    while not bench.run.finished:
-        if bench.appends:
-            bench.append()
-        else:
-            bench.wait_its_turn()
-    assert 2 == len(bench.queue.unrecorded)

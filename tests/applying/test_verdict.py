@@ -48,6 +48,8 @@ def test_an_unknown_create_of_a_target_that_is_declared_no_more() -> None:
     lost = scene.lose(f"{USA}/offers", "ONB10001", hooks("usa"))
     assert [lost] == [attempt.id for attempt in unresolved(scene.plan(), scene.record, scene.now)]
     assert [] == unresolved(scene.plan("europe/*"), scene.record, scene.now)
+    retried = scene.lose(f"{USA}/offers", "ONB10001", hooks("usa"), supersedes=(lost,))
+    assert [retried] == [attempt.id for attempt in unresolved(scene.plan(), scene.record, scene.now)]
 
 
 @pytest.mark.parametrize("outcome", list(Done))
@@ -77,6 +79,8 @@ def test_what_is_still_blocked(one: Block, other: Block | None) -> None:
     expected = Verdict.UNRESOLVED if Block.UNRESOLVED in blocks else Verdict.DONE if patient else Verdict.FAILED
     left = plan_of(*(blocked(A, block) for block in blocks))
     assert expected is verdict_of([Result(A, Action.BLOCKED, Done.SKIPPED)], left, ())
+    impatient = Verdict.FAILED if expected is Verdict.DONE else expected
+    assert impatient is verdict_of([Result(A, Action.CREATE, Done.SKIPPED)], left, ())
 
 
 @pytest.mark.parametrize(("block", "verdict"), [(Block.WAITS, Verdict.DONE), (Block.GATE, Verdict.FAILED)])
@@ -89,9 +93,8 @@ def test_a_removal_that_depends_on_a_blocked_change_follows_that(block: Block, v
 def test_an_apply_that_ends_behind_a_closed_gate_is_a_failure() -> None:
     """What exists is not known, so nobody can say that all is as desired."""
     closed = replace(plan_of(), gates=(Message("heads-missing", "1 head is missing"),))
-    assert Verdict.FAILED is verdict_of([], closed, ())
-    for done in (Result(A, Action.CREATE, Done.CREATED), Result(A, Action.REMOVE, Done.REQUESTED)):
-        assert Verdict.FAILED is verdict_of([done], closed, ())
+    for ended in ([], [Result(A, Action.CREATE, Done.CREATED)], [Result(A, Action.REMOVE, Done.REQUESTED)]):
+        assert Verdict.FAILED is verdict_of(ended, closed, ())
 
 
 @pytest.mark.parametrize(
@@ -148,18 +151,19 @@ def test_a_result_that_was_saved_elsewhere(has_outcome: bool | None) -> None:
     if has_outcome:
         scene.hear(attempt, Outcome.CREATED)
     saved = Result(A, Action.CREATE, Done.CREATED, attempt=attempt, recorded=False)
-    unknown = replace(saved, outcome=Done.UNKNOWN, recorded=True)
-    shown = completed([saved, unknown], None, scene.record, ())
+    unknown = replace(saved, outcome=Done.UNKNOWN)
+    shown = completed([saved, unknown, replace(unknown, recorded=True)], None, scene.record, ())
     until = 0.0 if has_outcome is None else scene.attempt(attempt).settled_by
-    assert [has_outcome is True, True] == [result.recorded for result in shown]
-    assert [0.0, until] == [result.settled_by for result in shown]
+    assert [has_outcome is True, has_outcome is True, True] == [result.recorded for result in shown]
+    assert [0.0, until, until] == [result.settled_by for result in shown]
 
 
 def test_without_the_record_a_run_has_failed() -> None:
     """Or is unresolved, if anything is or was."""
     created, unknown = Result(A, Action.CREATE, Done.CREATED), Result(A, Action.CREATE, Done.UNKNOWN)
-    assert [Verdict.FAILED, Verdict.UNRESOLVED, Verdict.UNRESOLVED] == [
+    assert [Verdict.FAILED, *[Verdict.UNRESOLVED] * 3] == [
         verdict_without_record([], [created]),
         verdict_without_record([], [unknown]),
+        verdict_without_record([], [replace(created, recorded=False)]),
         verdict_without_record([blocked(A, Block.UNRESOLVED)], [created]),
     ]

@@ -54,11 +54,17 @@ def test_a_possible_credential(fields: dict[str, object]) -> None:
     assert {} == clear(fields, TOKEN, "4711471147114711")
 
 
-@pytest.mark.parametrize("key", [{"secretKey": KEY}, {"data": [{"signing_key": KEY}]}, {"hmacKey": KEY}], ids=str)
+SECRET_NAMES = (
+    "sessionId", "refresh_token", "clientSecret", "Password", "credentials", "sign-key", "signing_key", "hmacKey",
+    "private_key", "apiKey", "accessKey", "verification_key", "x" * 129,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SECRET_NAMES)
 @pytest.mark.parametrize("shown", [KEY, KEY.encode().hex(), f"https://x.example/{KEY}"], ids=["plain", "hex", "URL"])
-def test_a_secret_of_the_body_itself(key: dict[str, object], shown: str) -> None:
+def test_a_secret_of_the_body_itself(name: str, shown: str) -> None:
     """A value that a body calls a secret is one wherever else it stands, in a field and in the words of an error."""
-    document = {"id": "sub-1", "correlationId": shown, "message": f"there is {shown}", **key}
+    document = {"id": "sub-1", "correlationId": shown, "message": f"there is {shown}", "data": [{name: KEY}]}
     assert {"id": "sub-1"} == clear(document)
     assert shown not in error_text(json.dumps(document).encode(), ())
 
@@ -69,10 +75,10 @@ def test_a_secret_too_short_to_be_one() -> None:
 
 
 def test_what_was_sent_unless_it_is_a_secret() -> None:
-    """The record holds what was sent anyway, however long; a secret in it stays sealed all the same."""
+    """The record holds what was sent anyway, however long, under a proper name; a secret in it stays sealed."""
     url = "https://h.example/" + "x" * 200
-    body = json.dumps({"url": url, "of": "client-0815"}).encode()
-    assert {"url": url} == storable_fields(body, [url, "client-0815"], ["client-0815"])
+    body = json.dumps({"url": url, "accessKey": url, "of": "client-0815", "n" * 129: url, "li\ne": url}).encode()
+    assert {"url": url, "accessKey": url} == storable_fields(body, [url, "client-0815"], ["client-0815"])
 
 
 @pytest.mark.parametrize(

@@ -6,15 +6,16 @@ import email.utils
 import logging
 import time
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
+import time_machine
 from support.raw_server import OK, RawServer, drip, reset, say, wait_for_hangup
 
 from reconciler.model.plan import Health
 from reconciler.service.probing import Prober, _ahead, examine_server
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Callable
 
     Serve = Callable[..., RawServer]
@@ -53,13 +54,14 @@ def test_the_clock(serve: Serve, ahead: float, health: Health) -> None:
     assert found(url, of_service=False) == [("server-reachable", Health.OK)]
 
 
-@pytest.mark.parametrize(("ahead", "low", "high"), [(-60, 57.0, 60.0), (60, -60.5, -58.0), (0, -1.0, 0.5)])
-def test_how_far_the_clock_is_off(serve: Serve, ahead: float, low: float, high: float) -> None:
-    """As far as that is certain: never more than it is."""
-    with Prober(5) as prober:
-        probe = prober.probe(serve(say(dated(ahead))).url)
-    assert probe.ahead is not None
-    assert low <= probe.ahead <= high
+@pytest.mark.parametrize(("asked", "answered", "ahead"), [(-60, -50, -50), (-50, 50, 0), (50, 60, 49)])
+def test_how_far_the_clock_is_off(serve: Serve, asked: float, answered: float, ahead: float) -> None:
+    """As far as that is certain, whatever time the answer took."""
+    clock = Mock(side_effect=[1.8e9 + asked, 1.8e9 + answered])
+    with time_machine.travel(1.8e9, tick=False):
+        response = dated(0)
+    with Prober(5, clock) as prober:
+        assert ahead == prober.probe(serve(say(response)).url).ahead
 
 
 @pytest.mark.parametrize(
@@ -71,7 +73,7 @@ def test_what_is_certain_of_the_clock(asked: float, answered: float, ahead: floa
     assert ahead == _ahead(email.utils.formatdate(1_800_000_000, usegmt=True), 1.8e9 + asked, 1.8e9 + answered)
 
 
-@pytest.mark.parametrize("date", ["", "soon", "Mon, 99 Foo 2030 00:00:00 GMT"])
+@pytest.mark.parametrize("date", ["", "soon", "Mon, 99 Foo 2030 00:00:00 GMT", "+999999999999 Jan 1 24:61"])
 def test_no_date(serve: Serve, date: str) -> None:
     """Then nothing is said of the clock."""
     response = f"HTTP/1.1 200 OK\r\nDate: {date}\r\nContent-Length: 0\r\n\r\n".encode()
@@ -84,25 +86,11 @@ def test_no_answer(serve: Serve, script: Callable[..., None]) -> None:
     assert found(serve(script).url) == [("server-unreachable", Health.FAILED)]
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "https://name.invalid/x"])
-def test_no_server(url: str) -> None:
-    """One that nobody can connect to neither."""
-    assert found(url, of_service=False) == [("server-unreachable", Health.FAILED)]
-
-
 @pytest.mark.parametrize(("of_service", "field"), [(True, "base_url or auth_url"), (False, "webhookUrl")])
 def test_no_server_names_the_field(of_service: bool, field: str) -> None:
-    """The step says what in `config/` has the address."""
-    (finding,) = examine_server("http://127.0.0.1:1", of_service=of_service, timeout=1.0)
-    assert field in finding.message.steps[0].text
-
-
-def test_tls(serve: Serve, tls: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A certificate is accepted if its authority is trusted."""
-    server = serve(say(OK), tls)
-    assert found(server.url) == [("server-reachable", Health.OK)]
-    monkeypatch.delenv("SSL_CERT_FILE")
-    assert found(server.url) == [("server-unreachable", Health.FAILED)]
+    """The step says what in `config/` has the address; of that, only the server is named: the rest may be secret."""
+    (finding,) = examine_server("http://127.0.0.1:1/hooks?key=x", of_service=of_service, timeout=1.0)
+    assert ("http://127.0.0.1:1", True) == (finding.message.where, field in finding.message.steps[0].text)
 
 
 def test_a_placeholder_is_skipped() -> None:

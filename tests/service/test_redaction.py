@@ -68,22 +68,24 @@ def test_parts_and_lookalikes(text: str, shown: str) -> None:
     ("text", "shown"),
     [
         ("the subscription was refused", "the subscription was refused"),
-        ("the subscription-secret", f"the {REDACTED}"),
-        ("the SUBSCRIPTION-SECRET", f"the {REDACTED}"),
+        ("the subscription-secret", f"the {REDACTED}"), ("the SUBSCRIPTION-SECRET", f"the {REDACTED}"),
+        ("the correcthorse", "the correcthorse"), ("the correcthorsebatter", f"the {REDACTED}"),
     ],
-)
+)  # fmt: skip
 def test_a_plain_word_of_a_secret(text: str, shown: str) -> None:
-    """A word that is part of a secret is shown, the whole secret is not."""
-    assert shown == redact(text, ["subscription-secret"])
+    """A word that is part of a secret is shown, the whole secret and what is too long for a word are not."""
+    assert shown == redact(text, ["subscription-secret", "correcthorsebatterystaple"])
 
 
 ENCODINGS: dict[str, Callable[[str], str]] = {
     "percent": lambda text: quote(text, safe=""),
     "percent, each letter": lambda text: "".join(f"%{byte:02x}" for byte in text.encode()),
+    "percent, each letter, twice": lambda text: quote("".join(f"%{byte:02x}" for byte in text.encode())),
     "percent, twice": lambda text: quote(quote(text, safe=""), safe=""), "form": quote_plus,
     "JSON": lambda text: json.dumps(text)[1:-1],
     "JSON, each letter": lambda text: "".join(f"\\u{ord(letter):04X}" for letter in text),
     "JSON, twice": lambda text: json.dumps(json.dumps(text)), "hex": lambda text: text.encode().hex(),
+    "half of the hex": lambda text: text.encode().hex()[: len(text)],
     "HEX": lambda text: text.encode().hex().upper(), "base64": lambda text: b64encode(text.encode()).decode(),
     "urlsafe base64": lambda text: urlsafe_b64encode(text.encode()).decode(),
     "base64 behind another text": lambda text: b64encode(b"a:" + text.encode() + b"!").decode(),
@@ -92,7 +94,7 @@ ENCODINGS: dict[str, Callable[[str], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("secret", [HARD, TOKEN, "ünïcode-sécret-0815"])
+@pytest.mark.parametrize("secret", [HARD, TOKEN, "ünïcode-sécret-0815", "s3cret of 0815 w0rds"])
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_an_encoded_secret(encoding: str, secret: str) -> None:
     """However a secret is encoded, no eight characters of it are left in a row; all around it stays."""
@@ -120,10 +122,10 @@ def test_a_secret_within_base64(before: bytes, secret: str, after: bytes) -> Non
     assert [] == [own[at : at + 8] for at in range(len(own) - 8 + 1) if own[at : at + 8] in shown]
 
 
-@pytest.mark.parametrize("secret", ["k3y", "pa ss", "x"])
+@pytest.mark.parametrize("secret", ["k3y", "pa ss", "p  s", "x"])
 def test_a_short_secret(secret: str) -> None:
-    """It goes as a whole, wherever it stands."""
-    assert f"a{REDACTED}b" == redact(f"a{secret}b", [secret, ""])
+    """It goes as a whole, wherever it stands, and in hex."""
+    assert [f"-{REDACTED}-"] * 2 == [excerpt(f"-{text}-", [secret, ""]) for text in (secret, secret.encode().hex())]
 
 
 @pytest.mark.parametrize("at", range(180, 202, 3))
