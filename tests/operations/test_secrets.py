@@ -61,7 +61,7 @@ def test_an_unresolved_create_that_is_named_takes_a_secret(project: MemoryProjec
     keep(project, f"{EU}/loans", (C,), b"key")
     assert {b"key"} == secrets_by_template(project, None)[URL.format("loans")]
     refused = raised(Refused, secret_statement, project, f"{EU}/loans", (), b"x")
-    assert (*"reconciler secret set".split(), f"{EU}/loans", "--attempt", C) == refused.steps[0].command
+    assert ("reconciler", "secret", "set", f"{EU}/loans", "--attempt", C) == refused.steps[0].command
 
 
 def test_the_secret_of_a_removed_subscription_is_not_shown_beside_that_of_its_successor(project: MemoryProject) -> None:
