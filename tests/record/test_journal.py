@@ -134,6 +134,7 @@ def test_a_head_that_only_the_second_place_has_is_remembered() -> None:
     set_back(store, second=False)
     journal = journal_of(store, notes)
     assert not journal.read().standing.first_gate_open
+    assert [(True, 0, store.second)] == [(note.second, note.entries, note.head) for note in notes.read_all()]
 
     store.second = last_head(store.data or b"")
 
@@ -159,7 +160,7 @@ def test_facts_that_were_missing_move_the_second_place() -> None:
     after = journal.append(reading, facts, "recovers")
 
     assert after.standing.first_gate_open
-    assert store.second == last_head(store.data or b"") == after.record.head
+    assert store.second == last_head(store.data or b"") == after.record.head == after.second
 
 
 def test_what_an_interrupted_write_left_is_counted() -> None:

@@ -128,6 +128,8 @@ HISTORIES: dict[str, list[AnyFact]] = {
     "asked": [*HELD, ask(ONE), ask(TWO, at=-85), ask(ONE, TWO, attempt=B, by_plan=True)],
     "not created": [*LOST, absent(attempt=B), absent(attempt=C, note="asked")],
     "elsewhere": made(A, f"{EU}/before", ONE), "begun": COPIED[1:3],
+    "done": [*COPIED[1:3], kinds.Completed(at=AT, losses=("2o", "3b"), by=BY)],
+    "out of order": [*HELD, ask(ONE, at=-70), gone(ONE, at=-60), gone(ONE, at=-80)],
     "half elsewhere": [*made(A, OFFERS, ONE), *made(B, f"{EU}/before", TWO)],
     "rivals": [*HELD, *RIVALS], "rival": [*HELD[:2], *RIVALS],
     "moved": [*HELD[:2], kinds.Renamed(at=AT, attempts=(A,), to=LOANS)],
@@ -161,7 +163,7 @@ HISTORIES: dict[str, list[AnyFact]] = {
     "removed again": [*BACK[:2], gone(TWO), heard(own(A)["url"], TWO, -50, -30), gone(TWO, at=-10)],
     "back": [*BACK, ask(ONE, TWO), heard(own(A)["url"], TWO, -50, -30)],
     "other code": [*BACK, heard(own(A)["url"], ONE, -90, -79), heard(own(A)["url"], "LOA10013", -50, -30)],
-    "own code": [*BACK, heard(own(A)["url"], THREE, -50, -30)],
+    "own code": [*BACK, heard(own(A)["url"], THREE, -50, -30), heard(own(A)["url"], THREE, -95, -85)],
     "asked again": [*BACK, ask(ONE, THREE, at=-20), ask(TWO, at=-15, by_plan=True)],
     "asked after all": [*ASKED, CANCEL, ask(ONE, at=-20)],
     "needless": [*made(A), *made(B, supersedes=(A,), lost=True)],
@@ -210,7 +212,7 @@ CONTEXTS: dict[str, dict[str, Any]] = {
     "second": NONE | {"notes": (structs.replace(KNOWN[0], closed=True), KNOWN[1]), "second": "e" * 64},
 }  # fmt: skip
 
-PEOPLE = [*HISTORIES][1:16]
+PEOPLE = [*HISTORIES][1:18]
 SAY_CREATED = [
     *(Resolve(where, said, note="asked")
       for where in ("*/*", OFFERS, LOANS, f"{EU}/ofers", "x") for said in (True, False)),
@@ -250,7 +252,8 @@ SPANS = [
     for last in (-45, -5, -4)
 ]
 RECOVERED = [
-    Recover(name, lines_of(HISTORIES[name])) for name in ("incomplete", "held", "far", "same", "losses", "ended")
+    Recover(name, lines_of(HISTORIES[name]))
+    for name in ("incomplete", "held", "far", "same", "losses", "ended", "done")
 ]
 LOSSES = ["losses", "two", "late", "incomplete", "both", "copying", "copies", "all", "ended", "rebound"]
 CASES: list[tuple[Sequence[Any], Sequence[str], Sequence[str]]] = [
@@ -332,7 +335,7 @@ def closed_gates() -> Iterator[tuple[str, Iterable[Message]]]:
 
 def missing_records() -> Iterator[tuple[str, Iterable[Message]]]:
     """Yield what is told where there is no record."""
-    known = ((), KNOWN[:1], KNOWN, (structs.replace(KNOWN[0], closed=True), KNOWN[1]))
+    known = ((), (structs.replace(KNOWN[0], closed=True),), KNOWN, (structs.replace(KNOWN[0], closed=True), KNOWN[1]))
     for expected, second, noted, setting in product(("", C), ("", "e" * 64), known, ("", "--state")):
         store, notes = MemoryStore(second=True), MemoryNotes()
         store.second, store.place = second, "memory:a"
