@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from contextlib import nullcontext
-from errno import EACCES, EIO, ENOSPC, EROFS
-from typing import TYPE_CHECKING, Never
+from errno import EACCES, EDQUOT, EINVAL, EIO, ENOSPC, ENOTSUP, EPERM, EROFS
+from pathlib import Path
+from typing import Never
 
 import pytest
 from support.refusals import raised
@@ -15,18 +16,18 @@ from reconciler.disk import (
     LockHeld,
     check_private,
     find_host_only_locks,
+    host_only_locks,
     locked_file,
     make_directory,
+    open_regular,
     private_directory,
     replace_file,
     settle,
     settle_name,
+    write_at,
     written_beside,
 )
 from reconciler.errors import SettingsError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PROBLEMS = [OSError(ENOSPC, "no space left"), KeyboardInterrupt()]
 
@@ -52,8 +53,8 @@ def test_a_replaced_file_has_all_of_the_data_and_the_mode(tmp_path: Path) -> Non
 @pytest.mark.parametrize("problem", PROBLEMS, ids=["full", "interrupted"])
 @pytest.mark.parametrize("call", ["pwrite", "fsync"])
 def test_a_write_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, problem: BaseException) -> None:
-    """The file is what it was, and nothing is beside it."""
-    file = tmp_path / "note"
+    """The file is what it was, and nothing is beside it or left open."""
+    file, opened = tmp_path / "note", len([*Path("/proc/self/fd").iterdir()])
     file.write_bytes(b"before")
     monkeypatch.setattr(os, call, failing(problem))
     with pytest.raises(type(problem)):
@@ -61,6 +62,7 @@ def test_a_write_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cal
     with pytest.raises(type(problem)), written_beside(file, b"after", 0o600):
         pass
     assert [(file, b"before")] == [(found, found.read_bytes()) for found in tmp_path.iterdir()]
+    assert opened == len([*Path("/proc/self/fd").iterdir()])
 
 
 def test_a_file_that_cannot_be_put_in_its_place(tmp_path: Path) -> None:
@@ -128,28 +130,94 @@ def test_an_unsafe_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ki
     with pytest.raises(NotADirectoryError if kind == "file" else SettingsError):
         private_directory(path)
     commands = [step.command for step in message.steps if step.command]
-    assert ("unsafe-directory", str(path)) == (message.name, message.where)
+    assert ("unsafe-directory", str(path), kind == "link") == (message.name, message.where, "link" in message.what)
     assert [("chmod", "700", str(path))] * (kind in {"group", "others"}) == commands
 
 
-def test_a_lock_names_its_holder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By its number and name, as long as it is held; another file's holder is not named."""
+def test_a_lock_names_its_holder(tmp_path: Path) -> None:
+    """By its number and name, as long as it is held; a link is no lock file."""
     for name in ("a", "b"):
         with locked_file(tmp_path / name, 0), pytest.raises(LockHeld) as caught, locked_file(tmp_path / name, 0.01):
             pass
         assert f"locked by process {os.getpid()} (" in str(caught.value.strerror)
         assert str(caught.value.strerror).endswith("(waited 0.01 s)")
-    status = (tmp_path / "a").stat()
-    assert 0o600 == status.st_mode & 0o777
-    other = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino + 1}"
-    monkeypatch.setattr(disk, "_PROC_LOCKS", tmp_path / "locks")
-    (tmp_path / "locks").write_text(f"1: FLOCK ADVISORY WRITE {os.getpid()} {other} 0 EOF\n")
-    with (
-        locked_file(tmp_path / "a", 0),
-        pytest.raises(LockHeld, match="by another process: "),
-        locked_file(tmp_path / "a", 0),
-    ):
+    assert 0o600 == (tmp_path / "a").stat().st_mode & 0o777
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    with pytest.raises(OSError, match="symbolic links"), locked_file(tmp_path / "link", 0):
         pass
+
+
+@pytest.mark.parametrize(
+    ("line", "is_named"),
+    [
+        ("1: FLOCK ADVISORY WRITE {pid} {file} 0 EOF", True), ("1: FLOCK ADVISORY WRITE {pid} {file}1 0 EOF", False),
+        ("1: POSIX ADVISORY WRITE {pid} {file} 0 EOF", False), ("1: FLOCK ADVISORY WRITE 0 {file} 0 EOF", False),
+        ("1: FLOCK ADVISORY WRITE -1 {file} 0 EOF", False), ("1: FLOCK ADVISORY WRITE x {file} 0 EOF", False),
+        ("1: FLOCK ADVISORY WRITE 99999999 {file} 0 EOF", False), ("\xe9", False), ("", False),
+        ("\n1: -> FLOCK\n2: FLOCK ADVISORY WRITE {pid} {file} 0 EOF", True),
+    ],
+)  # fmt: skip
+def test_the_holder_of_a_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, is_named: bool) -> None:
+    """It is named only if the table of locks has it; who did not wait is told no time."""
+    (tmp_path / "a").touch()
+    status = (tmp_path / "a").stat()
+    file = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    (tmp_path / "locks").write_bytes(line.format(pid=os.getpid(), file=file).encode("latin-1"))
+    monkeypatch.setattr(disk, "_PROC_LOCKS", tmp_path / "locks")
+    name = Path("/proc/self/comm").read_text(encoding="ascii").strip()
+    holder = f"process {os.getpid()} ({name})" if is_named else "another process"
+    with locked_file(tmp_path / "a", 0), pytest.raises(LockHeld) as caught, locked_file(tmp_path / "a", 0):
+        pass
+    assert (f"locked by {holder}", str(tmp_path / "a")) == (caught.value.strerror, caught.value.filename)
+
+
+def test_what_is_no_file_is_not_opened(tmp_path: Path) -> None:
+    """A directory and a pipe are errors at once, and leave nothing open."""
+    os.mkfifo(tmp_path / "pipe")
+    before = len([*Path("/proc/self/fd").iterdir()])
+    for path in (tmp_path, tmp_path / "pipe"):
+        with pytest.raises(OSError, match="not a regular file"):
+            open_regular(path, os.O_RDONLY)
+    assert before == len([*Path("/proc/self/fd").iterdir()])
+
+
+def test_a_write_in_several_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each part follows the one before, from the offset on, and all is synced once at the end."""
+    file, done, write = tmp_path / "a", list[str](), os.pwrite
+    file.write_bytes(b"0123456789")
+
+    def write_two(to: int, data: memoryview, at: int) -> int:
+        done.append("write")
+        return write(to, bytes(data)[:2], at)
+
+    monkeypatch.setattr(os, "pwrite", write_two)
+    monkeypatch.setattr(os, "fsync", lambda _: done.append("sync"))
+    with file.open("r+b") as opened:
+        write_at(opened.fileno(), b"abcde", 3)
+    assert (b"012abcde89", ["write"] * 3 + ["sync"]) == (file.read_bytes(), done)
+
+
+def test_the_names_of_directories_are_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of new ones, from the top down, and of one that another process may just have made."""
+    synced = list[Path]()
+    monkeypatch.setattr(disk, "sync_directory", synced.append)
+    private_directory(tmp_path / "a" / "b")
+    assert [tmp_path.parent, tmp_path, tmp_path / "a"] == synced
+    (tmp_path / "c" / "d").mkdir(parents=True, mode=0o700)
+    private_directory(tmp_path / "c" / "d")
+    make_directory(tmp_path / "c", 0o700)
+    assert [tmp_path / "c", tmp_path] == synced[3:]
+
+
+def test_the_file_system_of_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is that of what a link leads to, also of a file that is not there yet; without a table it is not known."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    (tmp_path / "link").symlink_to(shared)
+    (tmp_path / "mounts").write_text(f"1 0 8:1 / / rw - ext4 d rw\n2 1 0:5 / {shared} rw - 9p s rw\n")
+    for table, reason in (("mounts", "9p"), ("nothing", None)):
+        monkeypatch.setattr(disk, "_MOUNTS", tmp_path / table)
+        assert [reason, reason, None] == [host_only_locks(tmp_path / name) for name in ("link/a", "shared", "other")]
 
 
 @pytest.mark.parametrize(
@@ -176,7 +244,12 @@ def test_locks_that_other_hosts_do_not_see(kind: str, options: str, alone: bool)
     assert find_host_only_locks(below, "/a b/c/d") is None
 
 
-@pytest.mark.parametrize(("problem", "matters"), [(EIO, True), (ENOSPC, True), (EACCES, False), (EROFS, False)])
+@pytest.mark.parametrize(
+    ("problem", "matters"), [
+        *((number, True) for number in (EIO, ENOSPC, EDQUOT)),
+        *((number, False) for number in (EACCES, EPERM, EINVAL, EROFS, ENOTSUP)),
+    ],
+)  # fmt: skip
 def test_what_was_read_is_on_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: int, matters: bool
 ) -> None:

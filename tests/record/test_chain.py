@@ -18,6 +18,7 @@ from reconciler.record.facts import AnyFact, Begun, Exists, LossOpened, Received
 
 WHOLE, HEADS = sample(4)
 LINES = WHOLE.splitlines(keepends=True)
+NO_DIGITS = str.maketrans("", "", "0123456789")
 
 
 def damage(data: bytes) -> tuple[str, int]:
@@ -78,10 +79,15 @@ def test_order(order: tuple[int, ...], line: int) -> None:
     assert ("record-damaged", line) == damage(b"".join(LINES[number] for number in order))
 
 
-@pytest.mark.parametrize("line", [b"<<<<<<< HEAD\n", b"\0\0\n", b"{}\n", b"\n", LINES[1][:-1] + b"\r\n", b"\xff\n"])
-def test_strange_line(line: bytes) -> None:
-    """Conflict markers, NUL bytes, CRLF and whatever else is no line are named."""
-    assert ("record-damaged", 2) == damage(LINES[0] + line + LINES[2])
+def test_strange_line() -> None:
+    """Conflict markers, NUL bytes, CRLF, an edit, a gap and whatever else is no line are named, each in its own way."""
+    marks = (b"<<<<<<< HEAD\n", b"||||||| base\n", b"=======\n", b">>>>>>> b\n")
+    edits = (LINES[1].replace(b"line 2", b"line 3"), b'{"seq":2}\n')
+    crlf, none = LINES[1][:-1] + b"\r\n", (b"{}\n", b"\n", b"\xff\n")
+    kinds: tuple[tuple[bytes, ...], ...] = (marks, (b"a\0\0\n", b"\0\n"), (crlf,), edits, (LINES[2],), none)
+    told = [{raised(RecordDamaged, parse, LINES[0] + line, "").what for line in lines} for lines in kinds]
+    assert {("record-damaged", 2)} == {damage(LINES[0] + line + LINES[2]) for lines in kinds for line in lines}
+    assert ([1] * len(kinds), len(kinds)) == ([*map(len, told)], len(set().union(*told)))
 
 
 @pytest.mark.parametrize(
@@ -89,14 +95,18 @@ def test_strange_line(line: bytes) -> None:
 )
 def test_newer_fact(middle: bytes) -> None:
     """A fact of a kind or with a field that this version does not know is an error, and says so."""
-    assert ("record-unreadable", 2) == damage(LINES[0] + hashed(2, middle, HEADS[0]))
+    data = LINES[0] + hashed(2, middle, HEADS[0])
+    assert ("record-unreadable", 2) == damage(data)
+    assert [()] == [step.command for step in raised(RecordDamaged, parse, data, "").steps]
 
 
 def test_beginnings() -> None:
     """A record begins with its beginning, and with no other one; a merged one may stand anywhere."""
     absent = link(None, 0, [LossOpened(at=AT, loss="1", cause="begun")])[0]
-    assert ("record-damaged", 1) == damage(absent)
-    assert ("record-damaged", 2) == damage(link(None, 0, [begun(), begun()])[0])
+    again = link(None, 0, [begun(), begun()])[0]
+    wrong = [(absent, 1), (again, 2), (LINES[1], 1), (b"", 1), (LINES[0][:-1], 1), (LINES[0] + LINES[2], 2)]
+    assert [("record-damaged", line) for _, line in wrong] == [damage(data) for data, _ in wrong]
+    assert 5 == len({raised(RecordDamaged, parse, data, "").what.translate(NO_DIGITS) for data, _ in wrong})
     assert 2 == len(parse(link(None, 0, [begun(), Begun(at=AT, record="b", origin="e" * 64)])[0], "state.jsonl"))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 from support.scene import SERVICE, Scene
 
 from reconciler.record.facts import Closed, LossOpened
@@ -58,6 +59,7 @@ def test_heads_missing(scene: Scene) -> None:
     """Each head that is remembered, of whichever record, and is not contained is named once."""
     heads = tuple(letter * 64 for letter in "fbeadc")
     notes = [note(scene.record), *(note(scene.record, head, "elsewhere") for head in (*heads, heads[0]))]
+    notes += (note(scene.record, "f" * 64), replace(note(scene.record, "e" * 64, "gone"), closed=True))
     found = standing(scene.record, *notes)
     assert ((Obstacle.HEADS_MISSING,), tuple(sorted(heads)), False) == (
         found.obstacles, found.missing, found.first_gate_open,
@@ -82,6 +84,8 @@ def test_second_place(scene: Scene) -> None:
     scene.tell(Closed(at=scene.at, to="elsewhere", origin="e" * 64))
     assert standing(scene.record, second=before).open
     assert (Obstacle.SECOND_MISSING,) == standing(scene.record, second="").obstacles
+    other = standing(scene.record, note(scene.record, "f" * 64), second=before)
+    assert (("f" * 64,), False) == (other.missing, other.second_ahead)
     found = standing(scene.record, second="f" * 64)
     assert ((Obstacle.HEADS_MISSING,), ("f" * 64,), True) == (found.obstacles, found.missing, found.second_ahead)
 

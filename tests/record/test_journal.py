@@ -5,17 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from support.memory_record import AT, RECORD, MemoryNotes, MemoryStore, journal_of, record_of
+from support.memory_project import created
+from support.memory_record import AT, RECORD, MemoryNotes, MemoryStore, append, journal_of, record_of
 from support.records import linked
 from support.refusals import raised
 
-from reconciler.errors import RecordMissing
+from reconciler.errors import RecordClosed
 from reconciler.record.chain import last_head, missing, parse
-from reconciler.record.facts import Closed, LossOpened
+from reconciler.record.facts import Begun, Closed, LossOpened
 from reconciler.record.gates import Note, Obstacle
 from reconciler.record.journal import Journal
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from reconciler.record.store import Stored
 
 OTHER = "0" * 32
@@ -76,51 +79,6 @@ def test_a_note_of_a_record_with_a_missing_head_does_not_move() -> None:
     assert notes.read_all() == [known]
 
 
-def test_a_missing_record_is_looked_for_where_this_machine_knows_it() -> None:
-    """Where another place has a record of these services, that place is named before the way of a loss."""
-    notes = MemoryNotes()
-    notes.write(Note("f" * 32, ("service",), "git:records", 9, "e" * 64))
-    journal = Journal(MemoryStore(), notes, frozenset({"service"}))
-
-    message = raised(RecordMissing, journal.read)
-
-    assert ["git:records" in step.text for step in message.steps] == [True, False]
-
-
-def test_a_place_that_is_known_to_be_closed_is_not_suggested() -> None:
-    """Of two places that this machine knows, only the one where the record continues is named."""
-    notes, closed = MemoryNotes(), MemoryStore(record_of(Closed(at=AT, to="git:records")))
-    closed.place = "memory:closed"
-    Journal(closed, notes, frozenset({"service"})).read()
-    notes.write(Note(RECORD, ("service",), "git:records", 9, "e" * 64))
-
-    message = raised(RecordMissing, Journal(MemoryStore(), notes, frozenset({"service"})).read)
-
-    named = [[place in step.text for place in ("memory:closed", "git:records")] for step in message.steps]
-    assert named == [[False, True], [False, False]]
-
-
-def test_only_the_record_that_config_names_is_looked_for_elsewhere() -> None:
-    """A place of another record would be refused there."""
-    notes = MemoryNotes()
-    for record, place in ((RECORD, "git:records"), ("f" * 32, "git:others")):
-        notes.write(Note(record, ("service",), place, 9, "e" * 64))
-
-    message = raised(RecordMissing, Journal(MemoryStore(), notes, frozenset({"service"}), RECORD).read)
-
-    assert [True, False] == [
-        any(place in step.text for step in message.steps) for place in ("git:records", "git:others")
-    ]
-
-
-def test_a_record_whose_second_place_is_left_is_lost_and_not_one_to_begin() -> None:
-    """A machine that has never seen it is told so too: `state init` would be refused."""
-    store = MemoryStore(record_of(), second=True)
-    store.data = None
-
-    assert "record-lost" == raised(RecordMissing, Journal(store, MemoryNotes(), frozenset()).read).name
-
-
 def test_a_note_names_the_services_in_one_order() -> None:
     """However a set of them is iterated: a note that reads otherwise would be written, durably, by each command."""
     services = frozenset(f"https://{name}.example" for name in "hgfedcba")
@@ -148,6 +106,19 @@ def test_lines_of_a_run_move_what_remembers_the_head_only_behind_an_open_gate(is
     assert (is_open, noted) == (kept != noted, notes.kept)
 
 
+def test_a_later_head_of_another_process_stays_noted() -> None:
+    """It may have been noted between the append of a run and its note."""
+    notes = MemoryNotes()
+    journal = journal_of(MemoryStore(record_of()), notes)
+    reading = journal.read()
+    later = Note(RECORD, (), MemoryStore.place, 99, "f" * 64)
+    notes.write(later)
+    head, entries = reading.record.head, reading.record.entries
+    new = linked(head, entries, [LossOpened(at=AT, loss="x", cause="accepted")])
+    journal.extend(reading, head, entries + 1, new, "a run")
+    assert [later] == notes.read_all()
+
+
 def set_back(store: MemoryStore, *, second: bool) -> bytes:
     """Take the last line away, in the second place too if asked, and return what was there."""
     whole = store.data or b""
@@ -163,6 +134,7 @@ def test_a_head_that_only_the_second_place_has_is_remembered() -> None:
     set_back(store, second=False)
     journal = journal_of(store, notes)
     assert not journal.read().standing.first_gate_open
+    assert [(True, 0, store.second)] == [(note.second, note.entries, note.head) for note in notes.read_all()]
 
     store.second = last_head(store.data or b"")
 
@@ -180,9 +152,97 @@ def test_facts_that_were_missing_move_the_second_place() -> None:
     whole = set_back(store, second=True)
     reading = journal.read()
     assert not reading.standing.first_gate_open
+    before, other = store.second, LossOpened(at=AT, loss="x", cause="accepted")
+    reading = journal.append(reading, [other], "says something else")
+    assert (False, before) == (reading.standing.first_gate_open, store.second)
 
     facts = missing(reading.record.contained, parse(whole, ""), AT, {})
     after = journal.append(reading, facts, "recovers")
 
     assert after.standing.first_gate_open
-    assert store.second == last_head(store.data or b"") == after.record.head
+    assert store.second == last_head(store.data or b"") == after.record.head == after.second
+
+
+def test_what_an_interrupted_write_left_is_counted() -> None:
+    """In bytes, which the next append removes; a reading also tells which setting named the place."""
+    for torn in (b"", b"x", b'{"seq":4'):
+        reading = Journal(MemoryStore(record_of() + torn), MemoryNotes(), frozenset(), named_by="--state").read()
+        assert (len(torn), "--state") == (reading.torn, reading.standing.named_by)
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_a_second_place_that_was_left_behind_catches_up(is_open: bool) -> None:
+    """If the record is the one to go by; a store that has none is left alone."""
+    store, notes = MemoryStore(record_of(), second=True), MemoryNotes()
+    before = store.second
+    append(store, Closed(at=AT, to="", origin="c" * 64), moves_second=False)
+    if not is_open:
+        notes.write(Note("f" * 32, (), MemoryStore.place, 9, "e" * 64))
+    for place in (store, MemoryStore(record_of())):
+        place.declare_failures(*[AssertionError("an append")] * (place is not store))
+        journal_of(place, notes).catch_up(journal_of(place, notes).read())
+    assert store.second == (last_head(store.data or b"") if is_open else before)
+
+
+def test_a_file_that_was_copied_here_is_not_noted_as_closed(tmp_path: Path) -> None:
+    """That it continues elsewhere is believed only of a record that this machine knows."""
+    store = MemoryStore(record_of(Closed(at=AT, to="memory:b")))
+    store.path = tmp_path / "a"
+    for known in (False, True):
+        journal = journal_of(store)
+        if known:
+            store.path = None
+        journal.note_closed(journal.look() or pytest.fail("no record"))
+        assert [True] * known == [note.closed for note in journal.notes.read_all()]
+
+
+def test_nothing_is_appended_to_a_closed_record() -> None:
+    """Neither facts nor the lines of a run; the place where it continues is named."""
+    store = MemoryStore(record_of(Closed(at=AT, to="memory:b")))
+    journal = Journal(store, MemoryNotes(), frozenset(), named_by="--state")
+    reading, facts = journal.read(), [LossOpened(at=AT, loss="x", cause="accepted")]
+    head, entries = reading.record.head, reading.record.entries
+    new = linked(head, entries, facts)
+    for message in (
+        raised(RecordClosed, journal.append, reading, facts, "a person"),
+        raised(RecordClosed, journal.extend, reading, head, entries + 1, new, "a run"),
+    ):
+        assert ("record-closed", [True] * 2) == (
+            message.name, [word in message.steps[0].text for word in ("memory:b", "--state")],
+        )  # fmt: skip
+
+
+def test_a_loss_that_is_accepted_forgets_what_was_there() -> None:
+    """Of the records that this machine knew at the place, those whose heads are named; notes of others stay."""
+    store, notes = MemoryStore(), MemoryNotes()
+    there, other, elsewhere = (
+        Note(name * 32, ("service",), place, 9, name * 64)
+        for name, place in (("d", store.place), ("e", store.place), ("f", "memory:b"))
+    )
+    for note in (there, other, elsewhere):
+        notes.write(note)
+    heads = (there.head, elsewhere.head)
+    loss = LossOpened(at=AT, loss="x", cause="accepted", heads=heads)
+    journal = Journal(store, notes, frozenset({"service"}))
+    after = journal.accept(None, [Begun(at=AT, record=RECORD), loss], "accepts")
+    mine = Note(RECORD, ("service",), store.place, 2, after.record.head)
+    assert {mine, other, elsewhere} == {*notes.read_all()}
+    assert (other.head,) == after.standing.missing
+
+
+def test_a_note_has_the_services_that_the_record_is_bound_to() -> None:
+    """So another project of such a service is told of the record, as this one is of notes about them."""
+    notes = MemoryNotes()
+    store = MemoryStore(record_of(*created("a", "europe/staging/x")))
+    Journal(store, notes, frozenset({"https://config.example"})).read()
+    assert [("https://api.example", "https://config.example")] == [note.services for note in notes.read_all()]
+    notes.write(Note("f" * 32, ("https://api.example",), "memory:b", 9, "e" * 64))
+    assert ("e" * 64,) == Journal(store, notes, frozenset()).read().standing.missing
+
+
+def test_only_a_note_that_has_changed_is_written() -> None:
+    """Each write is durable, and takes a lock; a later note of another process is not replaced."""
+    notes, store = MemoryNotes(), MemoryStore(record_of())
+    journal_of(store, notes).read()
+    notes.problem = AssertionError("a write")
+    assert journal_of(store, notes).read() == journal_of(store, notes).read()

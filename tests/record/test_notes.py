@@ -26,12 +26,15 @@ LATER = Note("r" * 32, ("https://api.example",), "/place", 2, "b" * 64)
 
 
 def test_a_note_is_kept_for_each_record_and_place(tmp_path: Path) -> None:
-    """Notes of another record, or of another place, stand beside it."""
+    """Notes of another record, of another place or of the second place stand beside it; only this person reads them."""
     others = [Note("s" * 32, (), "/place", 1, "c" * 64), Note("r" * 32, (), "/other", 1, "d" * 64)]
+    others.append(Note("r" * 32, (), "/place", 0, "e" * 64, second=True))
     for note in (FIRST, *others):
         Notes(tmp_path / "heads").write(note)
 
-    assert {note.head for note in Notes(tmp_path / "heads").read_all()} == {note.head for note in (FIRST, *others)}
+    assert sorted([FIRST, *others], key=repr) == sorted(Notes(tmp_path / "heads").read_all(), key=repr)
+    modes = {file.name.partition(".")[2]: file.stat().st_mode & 0o777 for file in (tmp_path / "heads").iterdir()}
+    assert ({"json": 0o600, "": 0o600}, 0o700) == (modes, (tmp_path / "heads").stat().st_mode & 0o777)
 
 
 def test_a_note_that_is_not_replaced_stays(tmp_path: Path) -> None:
@@ -96,7 +99,7 @@ def test_a_note_that_cannot_be_read_is_never_ignored(tmp_path: Path) -> None:
     (tmp_path / "gone" / "x.json").symlink_to(tmp_path / "nothing")
     for name in ("file", "gone"):
         assert "XDG_DATA_HOME" in raised(SettingsError, Notes(tmp_path / name).read_all).steps[0].text
-    assert ("note-unreadable", ()) == (message.name, message.steps)
+    assert ("note-unreadable", (), str(tmp_path / "damaged" / "x.json")) == (message.name, message.steps, message.where)
 
 
 def test_a_note_that_is_replaced_while_they_are_read_is_not_missed(tmp_path: Path) -> None:
@@ -117,18 +120,23 @@ def test_a_note_that_is_replaced_while_they_are_read_is_not_missed(tmp_path: Pat
 
 
 def test_a_note_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
-    """No call may leave for a head that is not remembered."""
+    """No call may leave for a head that is not remembered, nor for one that others could change."""
     (tmp_path / "file").write_text("")
-
-    assert raised(StoreUnavailable, Notes(tmp_path / "file" / "heads").write, FIRST).name == "note-unwritable"
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    for path in (tmp_path / "file" / "heads", tmp_path / "open"):
+        message = raised(StoreUnavailable, Notes(path).write, FIRST)
+        assert ("note-unwritable", str(path)) == (message.name, message.where)
 
 
 def test_a_note_that_cannot_be_dropped_is_an_error(tmp_path: Path) -> None:
-    """It is the error of a note that cannot be written, which every caller expects."""
+    """It is the error of a note that cannot be written, which every caller expects; one that is gone is none."""
     notes = Notes(tmp_path / "heads")
     notes.write(FIRST)
     (file,) = (tmp_path / "heads").glob("*.json")
-    file.unlink()
+    for _ in range(2):
+        notes.drop(FIRST)
+    assert [] == notes.read_all()
     file.mkdir()
 
     assert raised(StoreUnavailable, notes.drop, FIRST).name == "note-unwritable"
