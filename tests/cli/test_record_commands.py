@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import re
 import time
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.command_line import CONFIG, Screen
 
+from reconciler.cli.terminal import Terminal
 from reconciler.operations.project import Project
 
 if TYPE_CHECKING:
@@ -32,8 +34,30 @@ def test_a_record_begins_with_a_loss_open(project: CommandLine) -> None:
     begun = project.fine("state", "init")
     assert "Add to config/: record: " in begun.out
     assert "reconciler state complete" in project.fine("plan").out
+    assert "reconciler state complete" in project.fine("state", "show").out
+    assert "reconciler state complete" in project.fine("state", "verify").err
     project.fine("state", "complete", "--yes")
     assert "Plan: 2 to create" in project.fine("plan").out
+    assert project.fine("state", "verify").err == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "typed", "code", "is_complete"),
+    [
+        ((), "yes\n", 0, True), ((), "no\nyes\n", 0, False), ((), "no\nno\n", 1, None), (("--yes",), "", 0, False),
+        (("--complete",), "yes\n", 0, True), (("--complete",), "", 1, None), (("--complete", "--yes"), "", 0, True),
+        (("--dry-run",), "", 0, None),
+    ],
+)  # fmt: skip
+def test_a_record_begins_at_a_terminal(
+    words: tuple[str, ...], typed: str, code: int, is_complete: bool | None, project: CommandLine
+) -> None:
+    """Whether nothing exists is asked, unless an option says so; who answers yes is not asked again."""
+    project.answer(typed)
+    assert project("state", "init", *words).code == code
+    ran = project("plan")
+    assert ("Plan: 2 to create" in ran.out) is (is_complete is True)
+    assert (ran.code == 1) is (is_complete is None)
 
 
 def test_in_ci_init_leaves_the_record_to_a_person(project: CommandLine) -> None:
@@ -104,6 +128,63 @@ def test_a_dry_run_appends_nothing(project: CommandLine) -> None:
     before = project.fine("state", "verify").out
     assert "Nothing was appended." in project.fine("state", "import", OFFERS, "--dry-run").out
     assert project.fine("state", "verify").out == before
+
+
+def test_what_is_many_is_shown_in_part(project: CommandLine) -> None:
+    """Twenty facts and how many more there are, but all of them in a dry run."""
+    names = [f"{number}" for number in range(10, 35)]
+    rows = "".join(f"    s{n}: {{eventCodes: [ONB100{n}], webhookUrl: https://h.test/{n}}}\n" for n in names)
+    project.write_config(CONFIG.partition("    offers:")[0] + rows)
+    project.fine("state", "init")
+    assert project.fine("state", "import", "*/*/*", "--dry-run").out.count("  + ") == 25
+    err = project.fine("state", "import", "*/*/*", "--yes").err
+    assert (err.count("  + "), "and 5 more" in err) == (20, True)
+
+
+def test_an_expected_digest_is_that_of_something(project: CommandLine) -> None:
+    """Where nothing is left to append, the digest of what was reviewed is another."""
+    project.fine("state", "init")
+    shown = project.fine("state", "import", OFFERS, "--dry-run").out
+    digest = shown[shown.index("sha256:") :].split(". ")[0]
+    words = ("state", "import", OFFERS, "--expect-digest")
+    assert [1, 0, 1] == [project(*words, each).code for each in ("sha256:0", digest, "sha256:0")]
+
+
+def test_what_is_appended_without_a_question_is_shown_as_it_is(project: CommandLine) -> None:
+    """With the ids that the record gets."""
+    project.fine("state", "init")
+    ran = project.fine("state", "import", OFFERS)
+    (found,) = project.fine("state", "show", "--format", "json").document
+    assert f"attempt {found['attempt']}: exists" in ran.err
+
+
+def test_a_contradiction_is_recorded_with_force_alone(applied: CommandLine) -> None:
+    """Consent does not stand for it."""
+    applied.fine("removal", "request", OFFERS)
+    applied.fine("removal", "confirm", OFFERS, "--yes")
+    (shown,) = applied.fine("state", "show", OFFERS, "--format", "json").document
+    words = ("state", "resolve", OFFERS, "--created", "--attempt", shown["attempt"], "--yes", "--note", "a ticket")
+    assert "Nothing was appended." in applied.fine(*words).out
+    applied.fine(*words, "--force")
+    assert "a ticket" in applied.fine("state", "history").out
+    assert statuses(applied)[OFFERS] == "live"
+
+
+def test_every_command_that_has_changed_something_says_so(
+    project: CommandLine, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    """Before its last text: if that cannot be printed, nobody is to repeat the command."""
+    (project.directory / "lead").write_text("{}")
+    place = str(tmp_path / "sandbox" / "state.jsonl")
+    for words in (
+        ("apply", "--auto-approve"), ("lead", "create", "-t", "europe/staging", "lead"),
+        ("removal", "request", OFFERS), ("state", "copy", place, str(tmp_path / "new"), "--yes"),
+    ):  # fmt: skip
+        done: list[bool] = []
+        with project.environment.context() as patch:
+            patch.setattr(Terminal, "print", lambda terminal, _, done=done: done.append(terminal._is_done))
+            project.fine(*words)
+        assert done[-1:] == [True], words
 
 
 def test_import_records_what_was_created_by_other_means(project: CommandLine) -> None:
@@ -184,9 +265,20 @@ def test_a_request_is_cancelled(applied: CommandLine) -> None:
 
 def test_the_history_says_who_did_what(applied: CommandLine) -> None:
     """As a table and as JSON."""
-    events = applied.fine("state", "history", OFFERS, "--format", "json").document
-    assert [event["kind"] for event in events] == ["intended", "answered"]
-    assert OFFERS in applied.fine("state", "history").out
+    applied.fine("state", "mv", OFFERS, f"{OFFERS}2")
+    events = applied.fine("state", "history", f"{OFFERS}2", "--format", "json").document
+    assert [event["kind"] for event in events] == ["intended", "answered", "renamed"]
+    told = applied.fine("state", "history", f"{OFFERS}2").out
+    assert (told.count(getpass.getuser()), "{" in told) == (3, False)
+
+
+def test_a_torn_write_is_told(applied: CommandLine, tmp_path: Path) -> None:
+    """With its size; the lines before it count."""
+    file = tmp_path / "sandbox" / "state.jsonl"
+    count = file.read_bytes().count(b"\n")
+    file.write_bytes(file.read_bytes() + b"{{{{")
+    out = applied.fine("state", "verify").out
+    assert f"{count} entries, 4 bytes of a torn write left out, the chain is intact" in out
 
 
 def test_a_damaged_record_is_named_by_its_line(applied: CommandLine, tmp_path: Path) -> None:
