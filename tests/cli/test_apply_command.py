@@ -42,8 +42,9 @@ def test_an_apply_is_approved_by_a_flag_a_digest_or_a_file(
     words = {"auto-approve": ["--auto-approve"], "digest": ["--expect-digest", digest], "file": ["plan.json"]}[way]
     if is_asked:
         project.answer("")
-    for told in ("Applied: 2 created.", "No changes. 2 subscriptions match the configuration."):
-        assert told in project.fine("apply", *words).out
+    nothing = "No changes. 2 subscriptions match the configuration."
+    for given, told in ((words, "Applied: 2 created."), (words, nothing), ((), nothing)):
+        assert told in project.fine("apply", *given).out
         assert created(sandbox) == 2
 
 
@@ -57,11 +58,14 @@ def test_without_approval_nothing_is_sent(project: CommandLine, sandbox: Sandbox
 
 
 @pytest.mark.parametrize("form", ["json", "markdown"])
-def test_a_question_is_no_part_of_a_document(form: str, project: CommandLine, sandbox: Sandbox) -> None:
-    """The plan that is asked about is told on stderr."""
-    project.answer("yes\n")
-    ran = project.fine("apply", "--format", form)
-    assert "+ europe/staging/offers  create" in ran.err
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_the_report_of_an_apply_is_the_only_document(
+    form: str, is_asked: bool, project: CommandLine, sandbox: Sandbox
+) -> None:
+    """The plan that is asked about is told on stderr, one that is approved is not."""
+    project.answer("yes\n" if is_asked else "")
+    ran = project.fine("apply", "--format", form, *(() if is_asked else ("--auto-approve",)))
+    assert ("+ europe/staging/offers  create" in ran.err) is is_asked
     assert (
         ran.document["summary"]["created"] == 2 if form == "json" else ran.out.startswith("<!-- reconciler:apply -->")
     )
@@ -141,17 +145,11 @@ def test_a_plan_file_brings_its_selection(project: CommandLine, sandbox: Sandbox
     assert created(sandbox) == 1
 
 
-def test_a_file_that_is_no_plan_is_refused(project: CommandLine, sandbox: Sandbox) -> None:
-    """The message says how to save one."""
-    (project.directory / "plan.json").write_text("{}", encoding="utf-8")
-    ran = project("apply", "plan.json")
-    assert ran.code == 1
-    assert "reconciler plan --out plan.json" in ran.err
-
-
 @pytest.mark.parametrize("edited", ["", "sha256:0"])
 def test_a_saved_plan_without_its_digest_approves_nothing(edited: str, project: CommandLine, sandbox: Sandbox) -> None:
-    """Whatever else the file says."""
+    """Whatever else the file says; what is no plan at all is told how to be saved."""
+    (project.directory / "plan.json").write_text("{}", encoding="utf-8")
+    assert "reconciler plan --out plan.json" in project("apply", "plan.json").err
     document = project.fine("plan", "--format", "json").document
     (project.directory / "plan.json").write_text(json.dumps(document | {"digest": edited}), encoding="utf-8")
     ran = project("apply", "plan.json")
@@ -202,12 +200,6 @@ def test_a_plan_that_cannot_be_saved_is_an_error(project: CommandLine, sandbox: 
     assert "cannot write the plan" in ran.err
 
 
-def test_more_creates_than_allowed_are_refused(project: CommandLine, sandbox: Sandbox) -> None:
-    """Before any call."""
-    assert project("apply", "--auto-approve", "--max-creates", "1").code == 1
-    assert created(sandbox) == 0
-
-
 def test_pinned_refuses_addresses_that_stand_in_config_alone(project: CommandLine, sandbox: Sandbox) -> None:
     """The message names the variables that are missing; recipients need none where plaintext is allowed."""
     words = ("apply", "--auto-approve", "--pinned")
@@ -225,16 +217,6 @@ def test_in_ci_responses_are_not_kept_in_the_clear(project: CommandLine, sandbox
     assert "--allow-plaintext-responses" in project.fine("plan").out
     assert project("apply", "--auto-approve").code == 1
     assert project("apply", "--auto-approve", "--allow-plaintext-responses").code == 0
-
-
-@pytest.mark.parametrize("form", ["json", "markdown"])
-def test_the_report_of_an_apply_is_the_only_document(form: str, project: CommandLine, sandbox: Sandbox) -> None:
-    """The plan is not printed beside it."""
-    ran = project.fine("apply", "--auto-approve", "--format", form)
-    if form == "json":
-        assert ran.document["summary"]["created"] == 2
-    else:
-        assert ran.out.startswith("<!-- reconciler:apply -->\n### Applied: 2 created.")
 
 
 def test_verbose_says_each_result_as_it_comes(project: CommandLine, sandbox: Sandbox) -> None:
@@ -287,20 +269,6 @@ def test_equal_errors_are_told_once(wrong: str, project: CommandLine, sandbox: S
     assert ran.code == 1
     assert ran.out.count("Error: ") == 1
     assert all(f"europe/staging/{name}" in ran.out.partition("Error: ")[2] for name in names)
-
-
-def test_an_apply_repeats_nothing(applied: CommandLine, sandbox: Sandbox) -> None:
-    """With nothing to do it needs no approval, and says that all matches."""
-    ran = applied.fine("apply")
-    assert ran.out.endswith("No changes. 2 subscriptions match the configuration.\n")
-    assert created(sandbox) == 2
-
-
-def test_a_change_is_shown_as_a_difference(applied: CommandLine) -> None:
-    """Only the code that is missing is sent."""
-    applied.write_config(OTHER)
-    out = applied.fine("plan").out
-    assert "  ~ europe/staging/offers  extend\n      eventCodes: + ONB10012\n" in out
 
 
 @pytest.mark.parametrize("form", ["text", "html"])

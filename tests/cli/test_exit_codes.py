@@ -49,37 +49,11 @@ def test_a_project_without_a_record(words: tuple[str, ...], code: int, project: 
     assert [line for line in ran.err.splitlines() if not line.startswith(("Error: ", "  "))] == []
 
 
-@pytest.mark.usefixtures("sandbox")
-def test_changes_are_2_with_detailed_exitcode_alone(project: CommandLine) -> None:
-    """For a plan and for a status."""
-    assert project("plan").code == 0
-    assert project("plan", "--detailed-exitcode").code == 2
-    assert project("status").code == 0
-    assert project("status", "--detailed-exitcode").code == 2
-
-
-def test_nothing_to_do_is_0(applied: CommandLine) -> None:
-    """In every mode."""
-    assert applied("plan", "--detailed-exitcode").code == 0
-    assert applied("status", "--detailed-exitcode").code == 0
-    assert applied("apply").code == 0
-    assert applied("parity", "europe/staging", "europe/staging").code in (0, 1)
-
-
 def test_targets_that_differ_are_2(applied: CommandLine) -> None:
     """Parity needs no flag for that."""
     usa = "  usa/staging: {auth_url: https://login.usa.test, base_url: https://api.usa.test}\nsubscriptions:"
     applied.write_config(CONFIG.replace("subscriptions:", usa))
     assert applied("parity", "europe/staging", "usa/staging").code == 2
-
-
-def test_an_unknown_outcome_is_3(project: CommandLine, sandbox: Sandbox) -> None:
-    """For the apply, and for plan and status with their flag."""
-    sandbox.world.fail_next("500-after")
-    assert project("apply", "--auto-approve", "-t", "*/*/offers").code == 3
-    assert project("plan", "--detailed-exitcode").code == 3
-    assert project("status", "--detailed-exitcode").code == 3
-    assert project("plan").code == 0
 
 
 def test_every_verdict_has_a_code() -> None:

@@ -162,7 +162,7 @@ def test_consent_is_to_nothing_that_another_option_refuses(
 def test_a_plan_of_a_part_in_every_form(scene: tuple[CommandLine, Sandbox], form: str) -> None:
     """What is shown and saved is what was selected, and the exit code tells of its unknown create."""
     line, _ = scene
-    ran = line("plan", "-t", STAGING, "--format", form, "--detailed-exitcode", "--out", "saved.json", "--allow-empty")
+    ran = line("plan", "-t", STAGING, "--format", form, "--detailed-exitcode", "--out", "saved.json", "-v")
     begins = {"text": "", "json": "{", "markdown": "<!-- reconciler:", "html": "<!DOCTYPE html>"}[form]
     saved = json.loads((line.directory / "saved.json").read_text())
     assert (ran.code, ran.out.startswith(begins), USA in ran.out) == (3, True, False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import json
 import re
 import time
 from typing import TYPE_CHECKING, Any
@@ -122,14 +121,6 @@ def test_what_another_run_recorded_during_the_question_is_not_appended_twice(
     assert [1, 0] == [int(count) for text in told for count in re.findall(r"(\d+) facts? appended", text)]
 
 
-def test_a_dry_run_appends_nothing(project: CommandLine) -> None:
-    """It shows the facts and their digest."""
-    project.fine("state", "init")
-    before = project.fine("state", "verify").out
-    assert "Nothing was appended." in project.fine("state", "import", OFFERS, "--dry-run").out
-    assert project.fine("state", "verify").out == before
-
-
 def test_what_is_many_is_shown_in_part(project: CommandLine) -> None:
     """Twenty facts and how many more there are, but all of them in a dry run."""
     names = [f"{number}" for number in range(10, 35)]
@@ -148,14 +139,6 @@ def test_an_expected_digest_is_that_of_something(project: CommandLine) -> None:
     digest = shown[shown.index("sha256:") :].split(". ")[0]
     words = ("state", "import", OFFERS, "--expect-digest")
     assert [1, 0, 1] == [project(*words, each).code for each in ("sha256:0", digest, "sha256:0")]
-
-
-def test_what_is_appended_without_a_question_is_shown_as_it_is(project: CommandLine) -> None:
-    """With the ids that the record gets."""
-    project.fine("state", "init")
-    ran = project.fine("state", "import", OFFERS)
-    (found,) = project.fine("state", "show", "--format", "json").document
-    assert f"attempt {found['attempt']}: exists" in ran.err
 
 
 def test_a_contradiction_is_recorded_with_force_alone(applied: CommandLine) -> None:
@@ -297,6 +280,9 @@ def test_a_preview_shows_no_id_that_is_never_used(project: CommandLine) -> None:
     project.fine("state", "init")
     shown = project.fine("state", "import", OFFERS, "--dry-run").out
     assert ("attempt ID: exists" in shown, re.findall(r"attempt [0-9a-f]{32}", shown)) == (True, [])
+    told = project.fine("state", "import", OFFERS).err
+    (found,) = project.fine("state", "show", "--format", "json").document
+    assert f"attempt {found['attempt']}: exists" in told
 
 
 def test_the_record_moves_to_another_place(applied: CommandLine, tmp_path: Path) -> None:
@@ -323,30 +309,6 @@ def test_a_lost_record_is_begun_anew_with_a_loss_open(applied: CommandLine, tmp_
     applied.fine("state", "recover", str(backup))
     assert "reconciler state complete" in applied.fine("plan").out
     assert len(statuses(applied)) == 2
-
-
-def test_notifications_prove_what_they_arrived_for(applied: CommandLine, tmp_path: Path) -> None:
-    """From the file that `listen` writes."""
-    line = {"at": "2026-01-01T00:00:00Z", "url": "https://hooks.partner.test/offers", "code": "ONB10011"}
-    captured = tmp_path / "captured.jsonl"
-    captured.write_text(json.dumps(line) + "\n", encoding="utf-8")
-    applied.fine("state", "observe", str(captured))
-    (entry,) = (found for found in applied.fine("status", "--format", "json").document["targets"].values())
-    assert OFFERS in entry["addresses"]
-
-
-def test_rebind_names_its_target(applied: CommandLine) -> None:
-    """With another base URL nothing is created until someone says that both are one."""
-    applied.environment.setenv("RECONCILER_EUROPE_STAGING_BASE_URL", "http://127.0.0.1:9/other")
-    assert applied("plan", "--detailed-exitcode").code == 2
-    assert applied("state", "rebind", "-t", "europe/staging").code == 1
-    applied.fine("state", "rebind", "-t", "europe/staging", "--yes")
-
-
-@pytest.mark.parametrize("form", ["text", "json", "markdown", "html"])
-def test_a_status_has_every_format(form: str, applied: CommandLine) -> None:
-    """With every address in it."""
-    assert "offers" in applied.fine("status", "--format", form).out
 
 
 @pytest.mark.parametrize(

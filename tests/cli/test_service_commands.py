@@ -328,17 +328,6 @@ def test_the_sandbox_serves_as_its_options_say(reconciler: CommandLine) -> None:
     assert opened.call_args.args == (0, ("europe/staging",), None, None, 15.0, (), None)
 
 
-def test_the_demo_shows_the_whole_loop(project: CommandLine) -> None:
-    """In some forty lines, and it leaves nothing behind."""
-    done = subprocess.run(
-        [sys.executable, "-m", "reconciler", "demo"], capture_output=True, text=True, check=True, timeout=60
-    )
-    assert done.stdout.count("\n") <= 50
-    for text in ("2 to create", "2 created", "1 delivery started", ": proven", "No changes. 2 subscriptions match"):
-        assert text in done.stdout
-    assert [path.name for path in project.directory.iterdir()] == ["config"]
-
-
 def test_a_new_project_is_valid(reconciler: CommandLine) -> None:
     """Its next steps are commands to paste."""
     words = ("init", "new", "--region", "europe", "--state", "state.jsonl")
@@ -375,15 +364,6 @@ def test_a_new_project_asks_at_a_terminal(
     assert (ran.err.count("? ["), [found for found in targets if found not in text]) == (asked, [])
     assert "--state" not in ran.out
     assert reconciler("init", "new").err.count("? [") == 0
-
-
-def test_doctor_checks_everything_though_the_first_check_fails(project: CommandLine) -> None:
-    """Each check of the settings and of the record is told, and what is fine only with -v."""
-    ran = project("doctor")
-    assert ran.code == 1
-    assert "RECONCILER_EUROPE_STAGING_CLIENT_ID" in ran.out
-    findings = project("doctor", "--format", "json").document["findings"]
-    assert {"config", "setting", "record"} <= {finding["check"] for finding in findings}
 
 
 def test_the_schema_is_a_document(reconciler: CommandLine) -> None:

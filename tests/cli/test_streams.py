@@ -37,37 +37,15 @@ if TYPE_CHECKING:
 _PROGRAM = [sys.executable, "-m", "reconciler"]
 
 
-def test_messages_go_to_stderr_and_results_to_stdout(project: CommandLine) -> None:
-    """An error prints nothing to stdout."""
-    ran = project("plan")
-    assert ran.out == ""
-    assert ran.err.startswith("Error: ")
-    assert "reconciler state init" in ran.err
-
-
-@pytest.mark.usefixtures("sandbox")
-@pytest.mark.parametrize(("form", "begins"), [("json", "{"), ("markdown", "<!-- "), ("html", "<!DOCTYPE html>")])
-def test_a_document_on_stdout_is_mixed_with_nothing(form: str, begins: str, project: CommandLine) -> None:
-    """Not even with -v."""
-    ran = project("plan", "--format", form, "-v")
-    assert ran.out.startswith(begins)
-    assert ran.code == 0
-
-
 def test_log_format_json_is_one_object_a_line(project: CommandLine) -> None:
-    """With the name of the message and its steps as data, and the time in UTC."""
+    """With the name of the message, its steps as data, without the global flags of its sentence; the time is in UTC."""
     project.environment.setattr("time.time", lambda: 1_793_520_000.0625)
-    (line,) = project("--log-format", "json", "plan").err.splitlines()
+    (line,) = project("--log-format", "json", "--state", "my record.jsonl", "plan").err.splitlines()
     entry = json.loads(line)
+    assert "reconciler --state 'my record.jsonl' state init" in entry["message"]
     assert (entry["level"], entry["time"]) == ("error", "2026-11-01T08:00:00.062Z")
     assert entry["name"] == "record-missing"
     assert ["reconciler", "state", "init"] in [step["command"] for step in entry["steps"]]
-
-
-def test_quiet_leaves_errors_alone(project: CommandLine, sandbox: object) -> None:
-    """What a statement shows is left out, its result is not."""
-    ran = project("-q", "removal", "request", "europe/staging/offers")
-    assert ran.err.startswith("Error: ")
 
 
 @pytest.mark.parametrize(
@@ -88,12 +66,6 @@ def test_colour_is_what_flag_and_variables_say(
     assert ("\x1b[" in project("validate", *words).out) is coloured
 
 
-def test_global_flags_are_taken_before_and_after_the_command(project: CommandLine) -> None:
-    """And commands to paste repeat them after the program's name, quoted."""
-    for words in (("--state", "my record.jsonl", "plan"), ("plan", "--state", "my record.jsonl")):
-        assert "reconciler --state 'my record.jsonl' state init" in project(*words).err
-
-
 @pytest.mark.usefixtures("sandbox")
 @pytest.mark.parametrize("form", ["text", "markdown", "html"])
 def test_every_command_of_a_document_repeats_the_global_flags(form: str, project: CommandLine) -> None:
@@ -106,13 +78,6 @@ def test_every_command_of_a_document_repeats_the_global_flags(form: str, project
         found = re.findall(r"(?m)(?:^|>) *reconciler (?!\w+:)(.*)", said)
         assert found
         assert [command for command in found if not command.startswith("--config 'other config' ")] == []
-
-
-def test_a_logged_message_repeats_the_global_flags(project: CommandLine) -> None:
-    """In its sentence; its commands as data are without them."""
-    entry = json.loads(project("--log-format", "json", "--state", "my record.jsonl", "plan").err)
-    assert "reconciler --state 'my record.jsonl' state init" in entry["message"]
-    assert ["reconciler", "state", "init"] in [step["command"] for step in entry["steps"]]
 
 
 @pytest.mark.parametrize("place", PLACES_WITH_CREDENTIALS)
