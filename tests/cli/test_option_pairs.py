@@ -9,6 +9,7 @@ import io
 import json
 import re
 import shlex
+import shutil
 from typing import TYPE_CHECKING
 
 import click
@@ -174,8 +175,7 @@ def test_a_plan_of_a_part_in_every_form(scene: tuple[CommandLine, Sandbox], form
 UNSEEN = {
     "secret show --attempt", "secret show --identity", "secret show --field", "secret show --headers",
     "secret set --yes",
-    "signature detect --identity", "state complete --yes", "state rebind --yes", "state observe --yes",
-    "state recover --yes", "state resolve --force", "token --api",
+    "signature detect --identity", "state complete --yes", "state rebind --yes", "state resolve --force", "token --api",
     *(f"state init {option}" for option in ("--complete", "--yes", "--dry-run", "--expect-digest")),
 }  # fmt: skip
 """The options whose effect other scenes show: of a response, of a new record, or of what weakens a gate."""
@@ -187,9 +187,8 @@ def singles() -> Iterator[tuple[tuple[str, ...], str]]:
         yield from ((path, option) for option in options_of(path) if " ".join((*path, option)) not in UNSEEN)
 
 
-def ended(line: CommandLine, *words: str) -> str:
+def ended(line: CommandLine, at_terminal: bool, *words: str) -> str:
     """Run a command, to which a person says no; return how it ended and what it left, without times and new ids."""
-    at_terminal = words[0] == "apply" or {"--yes", "--complete"} & {*words}
     given = Screen("no\n") if at_terminal else io.TextIOWrapper(io.BytesIO(b"hunter2\n"))
     line.environment.setattr("sys.stdin", given)
     ran = line(*words)
@@ -207,11 +206,16 @@ def test_each_option_has_an_effect(scene: tuple[CommandLine, Sandbox], path: tup
         line.write_config((line.directory / "config" / "a.yaml").read_text().partition("subscriptions:")[0])
     if option == "--allow-plaintext-responses":
         line.environment.setenv("CI", "true")
-    record = line.directory / "state.jsonl"
-    before = record.read_bytes()
-    without = ended(line, *path, *BASES[path])
-    record.write_bytes(before)
-    assert without != ended(line, *path, *BASES[path], *words(path, option))
+    places = [line.directory, line.directory.parent / "home"]
+    for place in places:
+        shutil.copytree(place, place.with_suffix(".kept"))
+    at_terminal = path == ("apply",) or option in {"--yes", "--complete"}
+    without = ended(line, at_terminal, *path, *BASES[path])
+    for place in places:
+        shutil.rmtree(place)
+        place.with_suffix(".kept").rename(place)
+    line.environment.chdir(line.directory)
+    assert without != ended(line, at_terminal, *path, *BASES[path], *words(path, option))
 
 
 FLAGS: dict[str, tuple[str, ...]] = {

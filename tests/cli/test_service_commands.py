@@ -256,23 +256,16 @@ def test_the_scheme_of_a_signature_is_found(applied: CommandLine, tmp_path: Path
     assert secrets.call_args.args[1:] == (OFFERS, Path("key"))
 
 
-@pytest.mark.parametrize("source", ["environment", "secrets directory", ".env"])
-def test_the_secret_of_a_variable_comes_from_every_source(source: str, project: CommandLine, tmp_path: Path) -> None:
-    """As every other setting does."""
+def test_the_secret_of_a_variable_comes_from_every_source(project: CommandLine, tmp_path: Path) -> None:
+    """As every other setting does, and as it is there."""
     signature = base64.b64encode(hmac.digest(b"a secret of some length", b"{}", "sha256")).decode()
     line = {"at": "2026-01-01T00:00:00Z", "path": "/offers", "body": "{}", "headers": [["X-Signature", signature]]}
     captured = tmp_path / "captured.jsonl"
     captured.write_text(json.dumps(line) + "\n", encoding="utf-8")
-    match source:
-        case "environment":
-            project.environment.setenv("HOOK_SECRET", "a secret of some length")
-        case ".env":
-            (project.directory / ".env").write_text("HOOK_SECRET='a secret of some length'\n")
-        case _:
-            (tmp_path / "HOOK_SECRET").write_text("a secret of some length")
-            project.environment.setenv("RECONCILER_SECRETS_DIR", str(tmp_path))
+    (project.directory / ".env").write_text("HOOK_SECRET='a secret of some length'\n")
     ran = project.fine("signature", "detect", str(captured), "--secret-variable", "HOOK_SECRET")
     assert 'header: "X-Signature"' in ran.out
+    assert "OTHER is not set" in project("signature", "detect", str(captured), "--secret-variable", "OTHER").err
 
 
 def test_listen_verifies_only_with_a_scheme(project: CommandLine) -> None:
@@ -351,14 +344,18 @@ def test_a_new_project_is_valid(reconciler: CommandLine) -> None:
         ((), "north\nlive\ngit:b\n", 3, ["north/live", "state: git:b"]),
         ((), "\n\n\n", 3, ["europe/staging", "usa/production", "state: state.jsonl"]),
         (("--state", "s3://b/p"), "\n\n", 2, ["state: s3://b/p"]), (("--github",), "\n\n\n", 3, ["state: git"]),
+        (("--age-key",), "\n\n\n", 3, ["state: git:"]),
         (("--region", "asia"), "", 0, ["asia/staging"]), (("--environment", "live"), "", 0, ["usa/live"]),
     ],
 )  # fmt: skip
 def test_a_new_project_asks_at_a_terminal(
     words: tuple[str, ...], typed: str, asked: int, targets: list[str], reconciler: CommandLine
 ) -> None:
-    """For what no option says; where there is a project, nothing is asked."""
+    """For what no option says, in the place of the project; where there is one, nothing is asked."""
     reconciler.answer(typed)
+    if "--age-key" in words:  # stands for a work tree with a remote
+        git = "reconciler.operations.init._git"
+        reconciler.environment.setattr(git, lambda place, *_: "origin" * (str(place) == "new"))
     ran = reconciler.fine("init", "new", *words)
     text = (reconciler.directory / "new" / "config" / "targets.yaml").read_text()
     assert (ran.err.count("? ["), [found for found in targets if found not in text]) == (asked, [])
