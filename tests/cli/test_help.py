@@ -133,6 +133,7 @@ def test_the_version_is_shown(reconciler: CommandLine) -> None:
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_knows_the_commands(shell: str, reconciler: CommandLine) -> None:
     """The script asks the program, which answers from its table."""
+    assert "Choose from: bash, zsh, fish\n" in reconciler("completion").err
     assert "_RECONCILER_COMPLETE" in reconciler.fine("completion", shell).out
     assert [item.value for item in cli.shell_complete(_CONTEXT, "pa")] == ["parity"]
 

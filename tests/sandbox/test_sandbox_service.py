@@ -9,6 +9,7 @@ import stat
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -382,6 +383,14 @@ class TestMemory:
             port = int(other.url.rpartition(":")[2])
             assert "port-unusable" == raised(SettingsError, Sandbox, port, directory=tmp_path).name
         Sandbox(directory=tmp_path).close()
+
+
+def test_what_cannot_be_stored_has_not_happened() -> None:
+    """Neither now nor after a restart."""
+    world = World({}, FaultPlan({}), Mock(side_effect=OSError("full")))
+    with pytest.raises(OSError, match="full"):
+        world.create(STAGING, ("ONB10011",), "http://127.0.0.1/a")
+    assert [] == world.created
 
 
 def test_late_create_needs_no_socket() -> None:
