@@ -92,16 +92,6 @@ def test_what_weakens_a_gate_wants_to_be_agreed_to(project: CommandLine) -> None
     assert "Plan: 2 to create" in project.fine("plan").out
 
 
-@pytest.mark.parametrize(("typed", "agrees"), [("yes\n", True), ("no\n", False), ("", False)])
-def test_at_a_terminal_a_statement_is_agreed_to(typed: str, agrees: bool, project: CommandLine) -> None:
-    """Only "yes" appends it; then the next command is named."""
-    project.fine("state", "init")
-    project.answer(typed)
-    ran = project("state", "complete")
-    assert (ran.code, "reconciler plan" in ran.out) == ((0, True) if agrees else (1, False))
-    assert ("Plan: 2 to create" in project.fine("plan").out) is agrees
-
-
 @pytest.mark.parametrize("words", [("complete",), ("import", OFFERS, "--attempt", "a" * 32)])
 def test_what_another_run_recorded_during_the_question_is_not_appended_twice(
     words: tuple[str, ...], project: CommandLine

@@ -53,8 +53,7 @@ def test_log_format_json_is_one_object_a_line(project: CommandLine) -> None:
     [
         (("--color", "always"), {"NO_COLOR": "1"}, True), ((), {"FORCE_COLOR": "1"}, True),
         ((), {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False), (("--color", "never"), {"FORCE_COLOR": "1"}, False),
-        ((), {"FORCE_COLOR": "1", "TERM": "dumb"}, True),
-        ((), {}, False),
+        ((), {"FORCE_COLOR": "1", "TERM": "dumb"}, True), ((), {}, False),
     ],
 )  # fmt: skip
 def test_colour_is_what_flag_and_variables_say(

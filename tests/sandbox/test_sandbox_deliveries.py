@@ -14,8 +14,6 @@ from unittest.mock import Mock
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from support.sandbox_client import STAGING, call
 
 from reconciler.sandbox import Sandbox, notification_sender
@@ -130,24 +128,6 @@ def test_events_of_one_trigger_differ(sandbox: Sandbox, httpserver: HTTPServer) 
     assert 3 == len({request.data for request, _ in httpserver.log})
     assert 2 == trigger(sandbox, count=2, properties={"A": "b"})
     assert 4 == len({request.data for request, _ in httpserver.log})
-
-
-@settings(max_examples=30)
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-        max_leaves=8,
-    )
-)
-def test_no_number_is_sent_as_one(value: object) -> None:
-    """All numeric values in notifications are strings (service description, section 2.3)."""
-
-    def refuse(text: str) -> None:
-        pytest.fail(f"{text} was sent as a number")
-
-    body = notification_body("LOA10013", {"v": value})
-    json.loads(body, parse_int=refuse, parse_float=refuse, parse_constant=refuse)
 
 
 def test_failed_delivery_is_retried(sandbox: Sandbox, httpserver: HTTPServer) -> None:
