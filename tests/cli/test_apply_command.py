@@ -288,5 +288,7 @@ def test_a_mistake_hides_no_warning(project: CommandLine) -> None:
     (project.directory / "config" / "a.yaml").rename(project.directory / "config" / "a.YAML")
     (project.directory / "config" / "b.yaml").write_text("subscriptions: {europe/staging: {}}")
     ran = project("validate", "--format", "json")
+    project.write_config("".join(f"unknown-{number}: 1\n" for number in range(130)))
+    assert "131 mistakes" in project("validate").out  # of which a hundred are shown
     found = [[message["name"] for message in ran.document[kind]] for kind in ("mistakes", "warnings")]
     assert (1, [["undeclared-target"], ["config-not-read"]]) == (ran.code, found)

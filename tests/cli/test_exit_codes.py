@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     ("words", "code"),
     [
         (("validate",), 0), (("plan", "--no-such-option"), 1), (("plan", "--format", "pdf"), 1),
-        (("parity", "europe/staging", "europe/staging", "--soak", "3d"), 1), (("apply", "--max-creates", "-1"), 1),
+        (("apply", "--max-creates", "-1"), 1),
         (("state", "resolve", "europe/staging/offers"), 1), (("plan", "-t", "europe"), 1),
         (("plan", "--timeout", "301"), 1), (("token",), 1),
         (("plan",), 1),  # there is no record
@@ -205,7 +205,9 @@ def test_a_duration_that_is_none(soak: str, applied: CommandLine) -> None:
 @pytest.mark.parametrize("unit", "smhdw")
 def test_a_duration_has_a_unit(unit: str, applied: CommandLine) -> None:
     """Each of those that the help names."""
-    assert applied("parity", "europe/staging", "europe/staging", "--proven", f"--soak=1{unit}").code == 2
+    words = ("parity", "europe/staging", "europe/staging", f"--soak=1{unit}")
+    assert applied(*words, "--proven").code == 2
+    assert "--soak requires --proven" in applied(*words).err
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,15 @@ import getpass
 import re
 import time
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import pytest
 from support.command_line import CONFIG, Screen
 
+from reconciler.cli.consent import Consent
 from reconciler.cli.terminal import Terminal
 from reconciler.operations.project import Project
+from reconciler.record import statements as said
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -109,6 +112,33 @@ def test_what_another_run_recorded_during_the_question_is_not_appended_twice(
     project.environment.setattr("sys.stdin", Slow())
     told.append(project.fine("state", *words).out)
     assert [1, 0] == [int(count) for text in told for count in re.findall(r"(\d+) facts? appended", text)]
+
+
+@pytest.mark.parametrize(
+    ("words", "statement"),
+    [
+        ("state import w --attempt i --url u --code b --code a", said.Import("w", "i", "u", ("b", "a"))),
+        ("state resolve w --created --note n --force", said.Resolve("w", True, (), "n", True)),
+        ("state resolve w --not-created --attempt x --attempt y", said.Resolve("w", False, ("x", "y"), "", False)),
+        ("state mv w v", said.Move("w", "v")), ("state rebind -t w", said.Rebind("w")),
+        ("state init --complete", said.Begin(True)), ("state init", said.Begin(False)),
+        ("state complete --loss x --loss y", said.Complete(("x", "y"))), ("state accept-loss", said.AcceptLoss()),
+        *(
+            (f"removal {name} w --attempt x --attempt y --code b --code a", kind("w", ("x", "y"), ("b", "a")))
+            for name, kind in (
+                ("request", said.RequestRemoval), ("cancel", said.CancelRemoval), ("confirm", said.ConfirmRemoval)
+            )
+        ),
+    ],
+)  # fmt: skip
+def test_a_statement_is_what_its_options_say(words: str, statement: said.Statement, project: CommandLine) -> None:
+    """All of them, in their order, and the consent to it."""
+    append = Mock()
+    for room in ("state", "removal"):
+        project.environment.setattr(f"reconciler.cli.{room}.append_with_consent", append)
+    for consent, given in ((Consent(), ""), (Consent(dry_run=True, expect_digest="d"), "--dry-run --expect-digest d")):
+        project.fine(*words.split(), *given.split())
+        assert append.call_args.args[1:] == (statement, consent)
 
 
 def test_what_is_many_is_shown_in_part(project: CommandLine) -> None:

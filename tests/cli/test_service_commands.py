@@ -7,7 +7,6 @@ import errno
 import hmac
 import io
 import json
-import os
 import subprocess
 import sys
 from contextlib import nullcontext
@@ -194,7 +193,7 @@ def test_a_response_from_elsewhere_is_escaped_in_a_log(applied: CommandLine, cap
     assert printed == [b"::error::x\n##[group]", "| ::error::x\n##\\[group]\\x1b    y"]
 
 
-def test_the_operator_of_the_sandbox_lists_and_deletes(applied: CommandLine) -> None:
+def test_the_operator_of_the_sandbox_lists_and_deletes(applied: CommandLine, sandbox: Sandbox) -> None:
     """And makes events happen, with properties from a file or standard input; the option goes before the variable."""
     assert "1 delivery started" in applied.fine("sandbox", "trigger", "ONB10011").out
     for text, code in ((b'{"a": "b"}', 0), (b"", 1)):
@@ -202,14 +201,15 @@ def test_the_operator_of_the_sandbox_lists_and_deletes(applied: CommandLine) -> 
         for file in ("-", "properties"):
             applied.environment.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
             assert code == applied("sandbox", "trigger", "ONB10011", "--properties", file).code
-    url = os.environ["RECONCILER_SANDBOX_URL"]
+    for number in range(4):
+        sandbox.world.create("europe/staging", ("ONB10011",), f"http://127.0.0.1:9/{number}")
     applied.environment.setenv("RECONCILER_SANDBOX_URL", "http://127.0.0.1:9")
-    listed = applied.fine("sandbox", "list", "--url", url).out
+    listed = applied.fine("sandbox", "list", "--url", sandbox.url).out
     rows = [line.split() for line in listed.splitlines() if "europe/staging" in line]
-    assert ("2 subscriptions in the sandbox." in listed, rows) == (True, sorted(rows))
+    assert ("6 subscriptions in the sandbox." in listed, rows) == (True, sorted(rows))
     for row in rows:
-        applied.fine("sandbox", "delete", row[1], "--url", url)
-    assert "0 subscriptions in the sandbox.\n" == applied.fine("sandbox", "list", "--url", url).out
+        applied.fine("sandbox", "delete", row[1], "--url", sandbox.url)
+    assert "0 subscriptions in the sandbox.\n" == applied.fine("sandbox", "list", "--url", sandbox.url).out
 
 
 def test_a_sandbox_that_is_not_there_is_an_error(project: CommandLine) -> None:

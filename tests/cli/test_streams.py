@@ -102,6 +102,8 @@ def test_a_variable_counts_where_no_flag_is_given(project: CommandLine) -> None:
     assert project("validate", "--config", "config").code == 0
     project.environment.setenv("RECONCILER_CONFIG", "")
     assert project("validate").code == 0
+    project.environment.setenv("RECONCILER_EUROPE_STAGING_BASE_URL", "nonsense")
+    assert project("validate").code == 1
 
 
 def test_a_reader_that_leaves_is_no_error(project: CommandLine) -> None:
