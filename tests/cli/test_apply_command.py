@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import os
 from functools import partial
 from html import unescape
 from itertools import count
@@ -193,6 +195,16 @@ def test_a_plan_replaces_a_plan_only(project: CommandLine) -> None:
     assert "digest" in json.loads(link.read_text())
 
 
+def test_a_plan_is_written_into_a_pipe(project: CommandLine, sandbox: Sandbox) -> None:
+    """Also through a link, as /dev/stdout is one; neither is replaced."""
+    os.mkfifo("pipe")
+    (project.directory / "link").symlink_to("pipe")
+    reader = os.open("pipe", os.O_RDWR)
+    project.fine("plan", "--out", "link")
+    assert "digest" in json.loads(os.read(reader, 65_536))
+    os.close(reader)
+
+
 def test_a_plan_that_cannot_be_saved_is_an_error(project: CommandLine, sandbox: Sandbox) -> None:
     """Nothing else is printed."""
     ran = project("plan", "--out", "missing/plan.json")
@@ -228,6 +240,7 @@ def test_verbose_says_each_result_as_it_comes(project: CommandLine, sandbox: San
     assert "Note: + europe/staging/offers created 201" in ran.err
     assert "POST http" in ran.err
     for words in (("doctor",), ("token", "-t", "europe/staging")):
+        logging.getLogger("reconciler").handlers = []
         assert "POST http" in project(*words, "-v", "--cache-dir", words[0]).err
 
 

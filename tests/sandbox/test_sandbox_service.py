@@ -341,6 +341,12 @@ class TestMemory:
             last |= now
         assert (last["europe/staging"], 3) == (last["usa/staging"], len(set(last.values())))
 
+    def test_accounts_that_are_given(self, tmp_path: Path) -> None:
+        """They count more than those of earlier runs."""
+        for account in (("a", "b"), ("c", "d")):
+            with closing(Sandbox(0, [STAGING], directory=tmp_path, accounts={STAGING: account})) as sandbox:
+                assert account[0] == sandbox.world.targets[STAGING].client_id
+
     def test_torn_line(self, tmp_path: Path) -> None:
         """A last line that was not written completely is cut off."""
         with Sandbox(directory=tmp_path) as first:
