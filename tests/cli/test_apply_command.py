@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import os
 from functools import partial
 from html import unescape
 from itertools import count
@@ -31,21 +33,68 @@ def created(sandbox: Sandbox) -> int:
 
 
 @pytest.mark.parametrize("way", ["auto-approve", "digest", "file"])
-def test_an_apply_is_approved_by_a_flag_a_digest_or_a_file(way: str, project: CommandLine, sandbox: Sandbox) -> None:
-    """Each is a way without a terminal."""
-    digest = project.fine("plan", "--out", "plan.json", "--format", "json").document["digest"]
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_an_apply_is_approved_by_a_flag_a_digest_or_a_file(
+    way: str, is_asked: bool, project: CommandLine, sandbox: Sandbox
+) -> None:
+    """Each is a way without a question, also at a terminal; done once more, it has nothing to send, and says so."""
+    ran = project.fine("plan", "--out", "plan.json", "--format", "json")
+    digest = ran.document["digest"]
+    assert json.loads((project.directory / "plan.json").read_text(encoding="utf-8")) == ran.document
     words = {"auto-approve": ["--auto-approve"], "digest": ["--expect-digest", digest], "file": ["plan.json"]}[way]
-    ran = project.fine("apply", *words)
-    assert "Applied: 2 created." in ran.out
-    assert created(sandbox) == 2
+    if is_asked:
+        project.answer("")
+    nothing = "No changes. 2 subscriptions match the configuration."
+    for given, told in ((words, "Applied: 2 created."), (words, nothing), ((), nothing)):
+        assert told in project.fine("apply", *given).out
+        assert created(sandbox) == 2
 
 
 def test_without_approval_nothing_is_sent(project: CommandLine, sandbox: Sandbox) -> None:
-    """Off a terminal the message names the ways."""
-    ran = project("apply")
+    """Off a terminal the message names the ways, for what was selected."""
+    ran = project("apply", "-t", "*/*/offers")
     assert (ran.code, ran.out) == (1, "")
+    assert "reconciler plan -t '*/*/offers' --out plan.json" in ran.err
     assert "--auto-approve or --expect-digest" in ran.err
     assert created(sandbox) == 0
+
+
+@pytest.mark.parametrize("form", ["json", "markdown"])
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_the_report_of_an_apply_is_the_only_document(
+    form: str, is_asked: bool, project: CommandLine, sandbox: Sandbox
+) -> None:
+    """The plan that is asked about is told on stderr, one that is approved is not."""
+    project.answer("yes\n" if is_asked else "")
+    ran = project.fine("apply", "--format", form, *(() if is_asked else ("--auto-approve",)))
+    assert ("+ europe/staging/offers  create" in ran.err) is is_asked
+    assert (
+        ran.document["summary"]["created"] == 2 if form == "json" else ran.out.startswith("<!-- reconciler:apply -->")
+    )
+
+
+def test_an_error_beside_a_document_is_told(project: CommandLine, sandbox: Sandbox) -> None:
+    """On stderr; in text it is a part of the report, and is not told twice."""
+    project.environment.setenv("RECONCILER_EUROPE_STAGING_CLIENT_SECRET", "x")
+    for form, told in (("json", True), ("text", False)):
+        ran = project("apply", "--auto-approve", "--format", form)
+        assert (ran.code, "Error: " in ran.err, "Error: " in ran.out) == (1, told, not told)
+
+
+def test_a_removal_is_in_the_document_of_its_apply(applied: CommandLine) -> None:
+    """With the message to the operator."""
+    applied.write_config(CONFIG.partition("    applications:")[0])
+    (letter,) = applied.fine("apply", "--auto-approve", "--format", "json").document["removal_requests"]
+    assert letter["address"] == "europe/staging/applications"
+    assert "https://hooks.partner.test/a/" in letter["text"]
+
+
+def test_a_target_without_subscriptions_is_emptied_only_by_its_own_option(applied: CommandLine) -> None:
+    """Approval does not stand for it, neither in a plan nor in an apply."""
+    applied.write_config(CONFIG.partition("subscriptions:")[0])
+    for more, removes in (((), False), (("--allow-empty",), True)):
+        assert ("2 to remove" in applied("plan", *more).out) is removes
+        assert ("requested" in applied("apply", "--auto-approve", *more).out) is removes
 
 
 @pytest.mark.parametrize(("typed", "code", "count"), [("yes\n", 0, 2), ("y\n", 1, 0), ("", 1, 0)])
@@ -71,6 +120,14 @@ def test_what_cannot_be_undone_is_said(creates: bool, applied: CommandLine) -> N
     assert (ran.code, "cannot be undone" in ran.err) == (1, creates)
 
 
+@pytest.mark.parametrize("words", [("--expect-digest", "sha256:0"), ("-t", "*/*/offers")])
+def test_a_plan_file_is_not_all_that_is_said(words: tuple[str, ...], project: CommandLine, sandbox: Sandbox) -> None:
+    """A digest or a selection beside it counts as well."""
+    project.fine("plan", "--out", "plan.json")
+    ran = project("apply", "plan.json", *words)
+    assert (ran.code, "the plan has changed" in ran.err, created(sandbox)) == (1, True, 0)
+
+
 @pytest.mark.parametrize("saved", [True, False])
 def test_a_plan_that_has_changed_is_refused(saved: bool, project: CommandLine, sandbox: Sandbox) -> None:
     """Before any call; with the file, it is said what changed."""
@@ -83,16 +140,6 @@ def test_a_plan_that_has_changed_is_refused(saved: bool, project: CommandLine, s
     assert created(sandbox) == 0
 
 
-@pytest.mark.parametrize("way", ["digest", "file"])
-def test_an_apply_that_is_already_done_needs_no_approval(way: str, project: CommandLine, sandbox: Sandbox) -> None:
-    """Run once more, with the digest or the file of before, it has nothing to send, and says so with exit code 0."""
-    digest = project.fine("plan", "--out", "plan.json", "--format", "json").document["digest"]
-    words = {"digest": ["--expect-digest", digest], "file": ["plan.json"]}[way]
-    project.fine("apply", *words)
-    assert "No changes." in project.fine("apply", *words).out
-    assert created(sandbox) == 2
-
-
 def test_a_plan_file_brings_its_selection(project: CommandLine, sandbox: Sandbox) -> None:
     """What was not planned is not applied."""
     project.fine("plan", "--out", "plan.json", "-t", "*/*/offers")
@@ -100,17 +147,11 @@ def test_a_plan_file_brings_its_selection(project: CommandLine, sandbox: Sandbox
     assert created(sandbox) == 1
 
 
-def test_a_file_that_is_no_plan_is_refused(project: CommandLine, sandbox: Sandbox) -> None:
-    """The message says how to save one."""
-    (project.directory / "plan.json").write_text("{}", encoding="utf-8")
-    ran = project("apply", "plan.json")
-    assert ran.code == 1
-    assert "reconciler plan --out plan.json" in ran.err
-
-
 @pytest.mark.parametrize("edited", ["", "sha256:0"])
 def test_a_saved_plan_without_its_digest_approves_nothing(edited: str, project: CommandLine, sandbox: Sandbox) -> None:
-    """Whatever else the file says."""
+    """Whatever else the file says; what is no plan at all is told how to be saved."""
+    (project.directory / "plan.json").write_text("{}", encoding="utf-8")
+    assert "reconciler plan --out plan.json" in project("apply", "plan.json").err
     document = project.fine("plan", "--format", "json").document
     (project.directory / "plan.json").write_text(json.dumps(document | {"digest": edited}), encoding="utf-8")
     ran = project("apply", "plan.json")
@@ -126,6 +167,7 @@ def test_an_empty_value_is_a_usage_error(words: tuple[str, ...], project: Comman
     assert ran.code == 1
     assert "an option or argument is empty" in ran.err
     assert created(sandbox) == 0
+    assert "is empty" not in project("apply", "--auto-approve", "--expect-digest==").err
 
 
 @pytest.mark.parametrize(
@@ -137,21 +179,30 @@ def test_consent_by_the_option_of_another_command(words: tuple[str, ...], meant:
     assert meant not in project(*words[:-1], "--zzz").err
 
 
-def test_the_saved_plan_is_the_document_of_plan(project: CommandLine, sandbox: Sandbox) -> None:
-    """`--out` writes what `--format json` prints."""
-    ran = project.fine("plan", "--out", "plan.json", "--format", "json")
-    assert json.loads((project.directory / "plan.json").read_text(encoding="utf-8")) == ran.document
-
-
 def test_a_plan_replaces_a_plan_only(project: CommandLine) -> None:
     """A record, or any other file with content, stays as it is."""
     project.fine("state", "init", "--complete", "--yes")
     record = (project.directory / "state.jsonl").read_bytes()
     assert project("plan", "--out", "state.jsonl").code == 1
     assert record == (project.directory / "state.jsonl").read_bytes()
-    (project.directory / "plan.json").touch()
-    for _ in range(2):
-        project.fine("plan", "--out", "plan.json")
+    plan, link, other = (project.directory / name for name in ("plan.json", "link", "other"))
+    plan.touch()
+    link.symlink_to(plan)
+    other.hardlink_to(plan)
+    for name in ("plan.json", "link"):
+        assert f"reconciler apply {name}\n" in project.fine("plan", "--out", name).out
+        assert (link.is_symlink(), other.read_bytes(), plan.stat().st_mode & 0o777) == (True, b"", 0o644)
+    assert "digest" in json.loads(link.read_text())
+
+
+def test_a_plan_is_written_into_a_pipe(project: CommandLine, sandbox: Sandbox) -> None:
+    """Also through a link, as /dev/stdout is one; neither is replaced."""
+    os.mkfifo("pipe")
+    (project.directory / "link").symlink_to("pipe")
+    reader = os.open("pipe", os.O_RDWR)
+    project.fine("plan", "--out", "link")
+    assert "digest" in json.loads(os.read(reader, 65_536))
+    os.close(reader)
 
 
 def test_a_plan_that_cannot_be_saved_is_an_error(project: CommandLine, sandbox: Sandbox) -> None:
@@ -161,18 +212,15 @@ def test_a_plan_that_cannot_be_saved_is_an_error(project: CommandLine, sandbox: 
     assert "cannot write the plan" in ran.err
 
 
-def test_more_creates_than_allowed_are_refused(project: CommandLine, sandbox: Sandbox) -> None:
-    """Before any call."""
-    assert project("apply", "--auto-approve", "--max-creates", "1").code == 1
-    assert created(sandbox) == 0
-
-
 def test_pinned_refuses_addresses_that_stand_in_config_alone(project: CommandLine, sandbox: Sandbox) -> None:
-    """The message names the variables that are missing."""
-    project.environment.delenv("RECONCILER_EUROPE_STAGING_BASE_URL")
-    ran = project("apply", "--auto-approve", "--pinned")
-    assert ran.code == 1
-    assert "RECONCILER_EUROPE_STAGING_BASE_URL" in ran.err
+    """The message names the variables that are missing; recipients need none where plaintext is allowed."""
+    words = ("apply", "--auto-approve", "--pinned")
+    with project.environment.context() as patch:
+        patch.delenv("RECONCILER_EUROPE_STAGING_BASE_URL")
+        ran = project(*words, "--allow-plaintext-responses")
+    told = "not set: RECONCILER_EUROPE_STAGING_BASE_URL\n"
+    assert (ran.code, told in ran.err, "RECONCILER_RECIPIENTS" in project(*words).err) == (1, True, True)
+    project.fine(*words, "--allow-plaintext-responses")
 
 
 def test_in_ci_responses_are_not_kept_in_the_clear(project: CommandLine, sandbox: Sandbox) -> None:
@@ -183,20 +231,17 @@ def test_in_ci_responses_are_not_kept_in_the_clear(project: CommandLine, sandbox
     assert project("apply", "--auto-approve", "--allow-plaintext-responses").code == 0
 
 
-@pytest.mark.parametrize("form", ["json", "markdown"])
-def test_the_report_of_an_apply_is_the_only_document(form: str, project: CommandLine, sandbox: Sandbox) -> None:
-    """The plan is not printed beside it."""
-    ran = project.fine("apply", "--auto-approve", "--format", form)
-    if form == "json":
-        assert ran.document["summary"]["created"] == 2
-    else:
-        assert ran.out.startswith("<!-- reconciler:apply -->\n### Applied: 2 created.")
-
-
 def test_verbose_says_each_result_as_it_comes(project: CommandLine, sandbox: Sandbox) -> None:
-    """On stderr."""
-    err = project.fine("apply", "--auto-approve", "-v").err
-    assert "Note: + europe/staging/offers created 201" in err
+    """On stderr, and each call; the table of all codes is on stdout."""
+    project.write_config(CONFIG.replace("ONB10001, ", ""))
+    project.fine("apply", "--auto-approve", "-t", "*/*/applications")
+    assert "in force" in project.fine("plan", "-v").out
+    ran = project.fine("apply", "--auto-approve", "-v")
+    assert "Note: + europe/staging/offers created 201" in ran.err
+    assert "POST http" in ran.err
+    for words in (("doctor",), ("token", "-t", "europe/staging")):
+        logging.getLogger("reconciler").handlers = []
+        assert "POST http" in project(*words, "-v", "--cache-dir", words[0]).err
 
 
 @pytest.mark.parametrize("recorded", [0, 1, 2])
@@ -239,20 +284,6 @@ def test_equal_errors_are_told_once(wrong: str, project: CommandLine, sandbox: S
     assert all(f"europe/staging/{name}" in ran.out.partition("Error: ")[2] for name in names)
 
 
-def test_an_apply_repeats_nothing(applied: CommandLine, sandbox: Sandbox) -> None:
-    """With nothing to do it needs no approval, and says that all matches."""
-    ran = applied.fine("apply")
-    assert ran.out.endswith("No changes. 2 subscriptions match the configuration.\n")
-    assert created(sandbox) == 2
-
-
-def test_a_change_is_shown_as_a_difference(applied: CommandLine) -> None:
-    """Only the code that is missing is sent."""
-    applied.write_config(OTHER)
-    out = applied.fine("plan").out
-    assert "  ~ europe/staging/offers  extend\n      eventCodes: + ONB10012\n" in out
-
-
 @pytest.mark.parametrize("form", ["text", "html"])
 def test_no_warning_hides_another(form: str, project: CommandLine, sandbox: Sandbox) -> None:
     """Those of `config/`, and the refusal of plaintext, are all told with a plan."""
@@ -270,5 +301,7 @@ def test_a_mistake_hides_no_warning(project: CommandLine) -> None:
     (project.directory / "config" / "a.yaml").rename(project.directory / "config" / "a.YAML")
     (project.directory / "config" / "b.yaml").write_text("subscriptions: {europe/staging: {}}")
     ran = project("validate", "--format", "json")
+    project.write_config("".join(f"unknown-{number}: 1\n" for number in range(130)))
+    assert "131 mistakes" in project("validate").out  # of which a hundred are shown
     found = [[message["name"] for message in ran.document[kind]] for kind in ("mistakes", "warnings")]
     assert (1, [["undeclared-target"], ["config-not-read"]]) == (ran.code, found)

@@ -7,9 +7,10 @@ import signal
 import sys
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Never
+from unittest.mock import Mock
 
 import pytest
-from support.command_line import CONFIG
+from support.command_line import CONFIG, run_here
 
 from reconciler.cli import main
 from reconciler.cli.options import exit_code_of
@@ -28,38 +29,19 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize(
     ("words", "code"),
     [
-        (("validate",), 0),
-        (("plan", "--no-such-option"), 1),
-        (("plan", "--format", "pdf"), 1),
+        (("validate",), 0), (("plan", "--no-such-option"), 1), (("plan", "--format", "pdf"), 1),
         (("apply", "--max-creates", "-1"), 1),
-        (("state", "resolve", "europe/staging/offers"), 1),
-        (("plan", "-t", "europe"), 1),
-        (("plan", "--timeout", "301"), 1),
-        (("token",), 1),
+        (("state", "resolve", "europe/staging/offers"), 1), (("plan", "-t", "europe"), 1),
+        (("plan", "--timeout", "301"), 1), (("token",), 1),
         (("plan",), 1),  # there is no record
         (("state", "verify"), 1),
     ],
-)
+)  # fmt: skip
 def test_a_project_without_a_record(words: tuple[str, ...], code: int, project: CommandLine) -> None:
     """Usage errors are 1, so that 2 has one meaning; a missing record is an error."""
-    assert project(*words).code == code
-
-
-@pytest.mark.usefixtures("sandbox")
-def test_changes_are_2_with_detailed_exitcode_alone(project: CommandLine) -> None:
-    """For a plan and for a status."""
-    assert project("plan").code == 0
-    assert project("plan", "--detailed-exitcode").code == 2
-    assert project("status").code == 0
-    assert project("status", "--detailed-exitcode").code == 2
-
-
-def test_nothing_to_do_is_0(applied: CommandLine) -> None:
-    """In every mode."""
-    assert applied("plan", "--detailed-exitcode").code == 0
-    assert applied("status", "--detailed-exitcode").code == 0
-    assert applied("apply").code == 0
-    assert applied("parity", "europe/staging", "europe/staging").code in (0, 1)
+    ran = project(*words)
+    assert ran.code == code
+    assert [line for line in ran.err.splitlines() if not line.startswith(("Error: ", "  "))] == []
 
 
 def test_targets_that_differ_are_2(applied: CommandLine) -> None:
@@ -67,15 +49,6 @@ def test_targets_that_differ_are_2(applied: CommandLine) -> None:
     usa = "  usa/staging: {auth_url: https://login.usa.test, base_url: https://api.usa.test}\nsubscriptions:"
     applied.write_config(CONFIG.replace("subscriptions:", usa))
     assert applied("parity", "europe/staging", "usa/staging").code == 2
-
-
-def test_an_unknown_outcome_is_3(project: CommandLine, sandbox: Sandbox) -> None:
-    """For the apply, and for plan and status with their flag."""
-    sandbox.world.fail_next("500-after")
-    assert project("apply", "--auto-approve", "-t", "*/*/offers").code == 3
-    assert project("plan", "--detailed-exitcode").code == 3
-    assert project("status", "--detailed-exitcode").code == 3
-    assert project("plan").code == 0
 
 
 def test_every_verdict_has_a_code() -> None:
@@ -146,8 +119,21 @@ def test_an_unexpected_error_is_one_line_without_its_text(
     assert ran.code == 1
     assert ran.err.count("\n") == 1
     assert "please report" in ran.err
+    assert f"(RuntimeError at {__name__}:" in ran.err
     assert "secret" not in ran.err
     assert project("-v", "validate").err.count("reconciler.cli") > ran.err.count("reconciler.cli")
+
+
+@pytest.mark.parametrize(
+    ("problem", "told"), [(OSError(28, "No space", "x.json"), "x.json: No space"), (TimeoutError(), ": TimeoutError")]
+)
+def test_an_error_of_the_system_names_its_file(
+    problem: OSError, told: str, project: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If it has one; with -q too."""
+    monkeypatch.setattr("reconciler.desired.load_sound", Mock(side_effect=problem))
+    ran = project("validate", "-q")
+    assert (ran.code, ran.out, told in ran.err, "None" in ran.err) == (1, "", True, False)
 
 
 def test_a_secret_on_the_command_line_is_refused_and_not_repeated(project: CommandLine) -> None:
@@ -164,12 +150,26 @@ def test_a_signal_while_an_error_is_told_ends_the_process_with_its_code(monkeypa
     def interrupt(_: object) -> Never:
         raise Interrupted(signal.SIGTERM)
 
+    handlers = []
     monkeypatch.setattr(main, "run", interrupt)
-    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(signal, "signal", lambda *how: handlers.append(how))
     monkeypatch.setattr("os._exit", sys.exit)
     with pytest.raises(SystemExit) as end:
         main.main([])
     assert end.value.code == 143
+    assert handlers == [(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+
+
+@pytest.mark.parametrize(("given", "code"), [(143, 143), (None, 0)])
+def test_an_exit_while_the_program_is_loaded_keeps_its_code(
+    given: int | None, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As that of a signal, for which no error can be told yet."""
+    monkeypatch.setattr(main.cli, "main", lambda *_, **__: sys.exit(given))
+    assert run_here() == code
+    monkeypatch.setitem(sys.modules, "reconciler.errors", None)
+    with pytest.raises(SystemExit, match="143"):
+        main._interrupt(signal.SIGTERM, None)
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
@@ -205,14 +205,20 @@ def test_a_duration_that_is_none(soak: str, applied: CommandLine) -> None:
 @pytest.mark.parametrize("unit", "smhdw")
 def test_a_duration_has_a_unit(unit: str, applied: CommandLine) -> None:
     """Each of those that the help names."""
-    assert applied("parity", "europe/staging", "europe/staging", "--proven", f"--soak=1{unit}").code == 2
+    words = ("parity", "europe/staging", "europe/staging", f"--soak=1{unit}")
+    assert applied(*words, "--proven").code == 2
+    assert "--soak requires --proven" in applied(*words).err
 
 
-@pytest.mark.parametrize(("step", "created"), [("before-append", 0), ("before-send", 0), ("after-send", 1)])
+@pytest.mark.parametrize(
+    ("step", "created", "fault"),
+    [("before-append", 0, ""), ("before-send", 0, ""), ("after-send", 1, ""), ("after-send", 1, "500-after")],
+)
 def test_an_apply_that_a_signal_ends_has_its_code(
-    step: str, created: int, project: CommandLine, sandbox: Sandbox
+    step: str, created: int, fault: str, project: CommandLine, sandbox: Sandbox
 ) -> None:
-    """It sends no other create, records what was sent, and says how many there are."""
+    """It sends no other create, records what was sent, and says how many there are; also if an outcome is unknown."""
+    sandbox.world.fail_next(fault) if fault else None
     project.environment.setenv("RECONCILER_TEST_FAILPOINT", f"{step}:1:term")
     assert project("apply", "--auto-approve", "--parallelism", "1").code == 143
     project.environment.delenv("RECONCILER_TEST_FAILPOINT")

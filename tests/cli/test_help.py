@@ -11,7 +11,7 @@ import pytest
 from support.command_line import commands
 from support.unmeasured import unmeasured
 
-from reconciler.cli.commands import Group
+from reconciler.cli.commands import Context
 from reconciler.cli.main import cli
 
 if TYPE_CHECKING:
@@ -68,17 +68,6 @@ def test_every_help_has_an_example_that_fits_a_terminal(path: tuple[str, ...], r
     assert arguments & {line.strip() for line in out.splitlines()} == set()  # a name alone explains nothing
 
 
-def test_the_lines_of_the_table_are_those_of_the_commands() -> None:
-    """Each line is a sentence in the imperative that ends with a full stop."""
-    for path in PATHS:
-        group = cli
-        for name in path[:-1]:
-            entry = group.entries[name]
-            assert isinstance(entry, Group)
-            group = entry
-        assert str(group.entries[path[-1]][1]).endswith(".")  # type: ignore[index]
-
-
 def loaded(*words: str) -> tuple[str, set[str]]:
     """Return what a command prints in a process of its own, and the modules that it has loaded at its end."""
     code = f"import sys; from reconciler.cli.main import run; run({words!r}); print(*sys.modules, file=sys.stderr)"
@@ -110,6 +99,13 @@ def test_a_plan_loads_none_of_what_calls_the_service(applied: CommandLine) -> No
     assert not lean & modules
 
 
+@pytest.mark.parametrize(("columns", "width"), [("20", 50), ("80", 78), ("300", 98)])
+def test_the_help_has_a_width_that_can_be_read(columns: str, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of the terminal, within limits."""
+    monkeypatch.setenv("COLUMNS", columns)
+    assert Context(cli).make_formatter().width == width
+
+
 def test_an_unknown_command_suggests_one_that_is_spelt_alike(reconciler: CommandLine) -> None:
     """The error says where the commands are listed."""
     ran = reconciler("pla")
@@ -133,6 +129,7 @@ def test_the_version_is_shown(reconciler: CommandLine) -> None:
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_knows_the_commands(shell: str, reconciler: CommandLine) -> None:
     """The script asks the program, which answers from its table."""
+    assert "Choose from: bash, zsh, fish\n" in reconciler("completion").err
     assert "_RECONCILER_COMPLETE" in reconciler.fine("completion", shell).out
     assert [item.value for item in cli.shell_complete(_CONTEXT, "pa")] == ["parity"]
 

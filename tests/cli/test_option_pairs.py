@@ -1,18 +1,20 @@
-"""Each option of a command together with each other one: neither loses its effect.
+"""Each option of each command has an effect, and none undoes what another one refuses.
 
-The pairs come from the commands themselves, so that a new command or option without a row here fails.
+They come from the commands themselves, so that a new command or option without a row here fails.
 """
 
 from __future__ import annotations
 
+import io
 import json
+import re
 import shlex
-from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
+import shutil
+from typing import TYPE_CHECKING
 
 import click
 import pytest
-from support.command_line import commands
+from support.command_line import Screen, commands
 from support.memory_project import created, unknown
 from support.memory_record import AT
 from support.records import linked
@@ -26,10 +28,10 @@ from reconciler.record.facts import RemovalRequested
 from reconciler.sandbox import Sandbox
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from support.command_line import CommandLine, Ran
+    from support.command_line import CommandLine
 
     from reconciler.cli.commands import Command
 
@@ -43,6 +45,7 @@ subscriptions:
     offers: {{eventCodes: [ONB10011], webhookUrl: {HOOK}/offers}}
     leads: {{eventCodes: [ONB10001], webhookUrl: {HOOK}/leads}}
 """
+EVENT = {"at": AT, "path": "/offers", "body": '{"EventCode":"ONB10011","Message":"m","EventProperties":{}}'}
 OFFERS, LEADS, OLD = (letter * 32 for letter in "abc")
 SERVING = {("listen",), ("sandbox", "serve"), ("demo",)}
 """They end when they are interrupted, or take seconds."""
@@ -62,109 +65,15 @@ BASES: dict[tuple[str, ...], tuple[str, ...]] = {
 }  # fmt: skip
 """What each command is given besides its options."""
 
-GROWS = {
-    ("removal", "request"), ("removal", "cancel"), ("removal", "confirm"), ("state", "import"), ("state", "resolve"),
-    ("state", "mv"),
-}  # fmt: skip
-"""The commands that append something to the record of the scene, if the person agrees."""
-
-
-class Met(NamedTuple):
-    """A command that was run with two options: the record before and after it, and how it ended."""
-
-    path: tuple[str, ...]
-    options: frozenset[str]
-    before: bytes
-    after: bytes
-    ran: Ran
-    directory: Path
-    sandbox: Sandbox
-
-    @property
-    def goes_on(self) -> bool:
-        """True if neither option keeps the command from what it is for."""
-        return not self.options & {"--dry-run", "--expect-digest", "--max-creates", "--pinned"}
-
-
-def nothing(met: Met) -> None:
-    """The option has no effect that is seen here."""
-
-
-def appends_nothing(met: Met) -> None:
-    """The record stays as it is."""
-    assert met.before == met.after
-
-
-def refuses(met: Met) -> None:
-    """The command fails, and the record stays as it is; but there is no plan to approve where nothing is shown."""
-    appends_nothing(met)
-    assert met.ran.code == 1 or "--dry-run" in met.options
-    if met.path == ("apply",):
-        assert list_subscriptions(met.sandbox.url) == []
-
-
-def is_of_its_form(met: Met) -> None:
-    """Stdout is one document."""
-    out = met.ran.out
-    if met.ran.code == 1 and not out:
-        assert met.ran.err
-    elif met.path[0] in {"plan", "status"}:
-        assert out.startswith("<!DOCTYPE html>")
-    elif "markdown" in formats(COMMANDS[met.path]):
-        assert out.startswith("<!-- reconciler:")
-    elif "json" in formats(COMMANDS[met.path]):
-        json.loads(out)
-
-
-def selects(met: Met) -> None:
-    """Nothing is said of what was not selected."""
-    assert USA not in met.ran.out
-
-
-def saves(met: Met) -> None:
-    """The file is a plan of what was selected."""
-    saved = json.loads((met.directory / "saved.json").read_text())
-    assert saved["selection"] == ([STAGING] if "--target" in met.options else [])
-    assert (USA in saved["targets"]) is ("--target" not in met.options)
-
-
-def tells_by_its_code(met: Met) -> None:
-    """There is an unknown create."""
-    assert met.ran.code == 3
-
-
-def agrees(met: Met) -> None:
-    """What is asked for is appended, unless the other option is in its way."""
-    assert (met.before != met.after) is (met.path in GROWS and met.goes_on) or met.path not in GROWS
-
-
-def sends(met: Met) -> None:
-    """Each subscription is created once, unless the other option is in its way."""
-    count = len(list_subscriptions(met.sandbox.url))
-    assert count == (0 if not met.goes_on else 1 if "--target" in met.options else 2)
-
-
-Row = tuple[tuple[str, ...], "Callable[[Met], None]"]
 WRONG = f"sha256:{'0' * 64}"
-OPTIONS: dict[str, Row] = {
-    "--target": ((STAGING,), selects), "--out": (("saved.json",), saves),
-    "--detailed-exitcode": ((), tells_by_its_code),
-    "--allow-empty": ((), nothing), "--auto-approve": ((), sends), "--expect-digest": ((WRONG,), refuses),
-    "--max-creates": (("0",), refuses), "--allow-plaintext-responses": ((), nothing), "--pinned": ((), refuses),
-    "--format": ((), is_of_its_form), "--yes": ((), agrees), "--dry-run": ((), appends_nothing),
-    "--attempt": ((), nothing), "--code": ((), nothing), "--region": (("europe",), nothing),
-    "--environment": (("staging",), nothing), "--age-key": ((), nothing), "--github": ((), nothing),
-    "--gate": ((), nothing), "--proven": ((), nothing), "--soak": (("3d",), nothing), "--write": ((), appends_nothing),
-    "--note": (("a ticket",), nothing), "--force": ((), nothing), "--url": ((), nothing),
-    "--identity": (("none",), nothing), "--field": (("id",), nothing), "--headers": ((), nothing),
-    "--address": ((f"{STAGING}/offers",), nothing), "--loss": (("d" * 32,), nothing),
-    "--secret-variable": (("NO_SUCH",), nothing), "--properties": (("none",), nothing), "--count": (("1",), nothing),
-    "--complete": ((), nothing),
+VALUES: dict[str, tuple[str, ...]] = {
+    "--target": (USA,), "--out": ("saved.json",), "--expect-digest": (WRONG,), "--max-creates": ("0",),
+    "--attempt": ("f" * 32,), "--code": ("LOA10011",), "--region": ("europe",), "--environment": ("staging",),
+    "--soak": ("3d",), "--note": ("a ticket",), "--identity": ("none",), "--field": ("id",), "--count": ("2",),
+    "--address": (f"{STAGING}/offers",), "--loss": ("d" * 32,), "--secret-variable": ("NO_SUCH",),
+    "--properties": ("none",), "--url": (HOOK,), "--api": ("loan",),
 }  # fmt: skip
-"""For each option its value, and what it does whatever other option it meets."""
-
-IDS = {"offers": OFFERS, "leads": LEADS, "old": OLD, "more": "e" * 32}
-CODES = {"offers": "ONB10011", "old": "ONB10012", "more": "LOA10013"}
+"""For each option with a value one that makes a difference in the scene."""
 
 
 def formats(command: Command) -> Sequence[str]:
@@ -177,16 +86,9 @@ def formats(command: Command) -> Sequence[str]:
 
 def words(path: tuple[str, ...], option: str) -> tuple[str, ...]:
     """Return an option with its value."""
-    name = BASES[path][0].rpartition("/")[2] if BASES[path] else ""
     if option == "--format":
         return option, formats(COMMANDS[path])[-1]
-    if option == "--attempt":
-        return option, IDS[name]
-    if option == "--code":
-        return option, CODES[name]
-    if option == "--url":
-        return option, "http://127.0.0.1:9" if path[0] == "sandbox" else f"{HOOK}/by-hand"
-    return (option, *OPTIONS[option][0])
+    return (option, *VALUES.get(option, ()))
 
 
 def options_of(path: tuple[str, ...]) -> list[str]:
@@ -195,23 +97,16 @@ def options_of(path: tuple[str, ...]) -> list[str]:
     return [param.opts[-1] for param in params if not {*param.opts} & {*BASES[path]}]
 
 
-def pairs() -> Iterator[tuple[tuple[str, ...], str, str]]:
-    """Yield every pair of options of every command that ends by itself."""
-    for path in sorted(COMMANDS.keys() - SERVING):
-        for one, other in combinations(options_of(path), 2):
-            yield path, one, other
-
-
-def named(path: tuple[str, ...], one: str, other: str) -> str:
-    """Return the name of a pair."""
-    return " ".join((*path, one, other))
-
-
 def test_every_command_and_option_has_its_row() -> None:
     """And no row is of another."""
     assert COMMANDS.keys() == BASES.keys() | SERVING
-    pairs_have = {option for _, *both in pairs() for option in both}
-    assert OPTIONS.keys() == pairs_have
+    with_value = {
+        param.opts[-1]
+        for path in BASES
+        for param in COMMANDS[path].params
+        if param.name != "form" and isinstance(param, click.Option) and param not in GLOBALS and not param.is_flag
+    }
+    assert with_value == VALUES.keys()
 
 
 @pytest.fixture
@@ -237,22 +132,90 @@ def scene(reconciler: CommandLine, tmp_path: Path) -> Iterator[tuple[CommandLine
         ]
         record = reconciler.directory / "state.jsonl"
         data = record.read_bytes()
-        record.write_bytes(data + linked(last_head(data), data.count(b"\n"), facts)[0])
+        record.write_bytes(data := data + linked(last_head(data), data.count(b"\n"), facts)[0])
+        another = created("9" * 32, f"{STAGING}/nine", "ONB10004", url=f"{HOOK}/nine", base_url=base)
+        data += linked(last_head(data), data.count(b"\n"), another)[0]
+        (reconciler.directory / "other.jsonl").write_bytes(data)
+        (reconciler.directory / "notifications").write_text(json.dumps(EVENT) + "\n")
         yield reconciler, sandbox
 
 
-@pytest.mark.parametrize(("path", "one", "other"), [pytest.param(*pair, id=named(*pair)) for pair in pairs()])
-def test_two_options(scene: tuple[CommandLine, Sandbox], path: tuple[str, ...], one: str, other: str) -> None:
-    """Each does what it does, and nothing is a defect."""
+@pytest.mark.parametrize(
+    "path", [path for path in BASES if {"--yes", "--auto-approve"} & {*options_of(path)}], ids=" ".join
+)
+def test_consent_is_to_nothing_that_another_option_refuses(
+    scene: tuple[CommandLine, Sandbox], path: tuple[str, ...]
+) -> None:
+    """Neither the record nor the service changes; what is only shown is of its form all the same."""
     line, sandbox = scene
     record = line.directory / "state.jsonl"
     before = record.read_bytes()
-    ran = line(*path, *BASES[path], *words(path, one), *words(path, other))
-    met = Met(path, frozenset({one, other}), before, record.read_bytes(), ran, line.directory, sandbox)
-    assert "internal error" not in ran.err
-    assert ran.code in (0, 1, 2, 3)
-    for option in (one, other):
-        OPTIONS[option][1](met)
+    consent = "--auto-approve" if path == ("apply",) else "--yes"
+    for option in ("--dry-run", "--expect-digest", "--max-creates", "--pinned"):
+        for given in [(consent, *words(path, option)), (*words(path, option), consent)]:
+            if option in options_of(path):
+                ran = line(*path, *BASES[path], *given)
+                assert (before, []) == (record.read_bytes(), list_subscriptions(sandbox.url)), given
+                assert "internal error" not in ran.err
+
+
+@pytest.mark.parametrize("form", ["text", "json", "markdown", "html"])
+def test_a_plan_of_a_part_in_every_form(scene: tuple[CommandLine, Sandbox], form: str) -> None:
+    """What is shown and saved is what was selected, and the exit code tells of its unknown create."""
+    line, _ = scene
+    ran = line("plan", "-t", STAGING, "--format", form, "--detailed-exitcode", "--out", "saved.json", "-v")
+    begins = {"text": "", "json": "{", "markdown": "<!-- reconciler:", "html": "<!DOCTYPE html>"}[form]
+    saved = json.loads((line.directory / "saved.json").read_text())
+    assert (ran.code, ran.out.startswith(begins), USA in ran.out) == (3, True, False)
+    assert (saved["selection"], USA in saved["targets"]) == ([STAGING], False)
+    ran = line("status", "-t", STAGING, "--format", form, "--detailed-exitcode")
+    assert (ran.code, USA in ran.out) == (3, False)
+
+
+UNSEEN = {
+    "secret show --attempt", "secret show --identity", "secret show --field", "secret show --headers",
+    "secret set --yes",
+    "signature detect --identity", "state complete --yes", "state rebind --yes", "state resolve --force", "token --api",
+    *(f"state init {option}" for option in ("--complete", "--yes", "--dry-run", "--expect-digest")),
+}  # fmt: skip
+"""The options whose effect other scenes show: of a response, of a new record, or of what weakens a gate."""
+
+
+def singles() -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield every option of every command that ends by itself, if it has an effect in the scene."""
+    for path in sorted(COMMANDS.keys() - SERVING):
+        yield from ((path, option) for option in options_of(path) if " ".join((*path, option)) not in UNSEEN)
+
+
+def ended(line: CommandLine, at_terminal: bool, *words: str) -> str:
+    """Run a command, to which a person says no; return how it ended and what it left, without times and new ids."""
+    given = Screen("no\n") if at_terminal else io.TextIOWrapper(io.BytesIO(b"hunter2\n"))
+    line.environment.setattr("sys.stdin", given)
+    ran = line(*words)
+    files = {str(file): file.read_bytes().count(b"\n") for file in line.directory.rglob("*.*") if file.is_file()}
+    return re.sub(r"(?!f{32})[0-9a-f]{32,}|\d{4}-\d\d\S*", "…", f"{ran} {sorted(files.items())}")
+
+
+@pytest.mark.parametrize(("path", "option"), [pytest.param(*one, id=" ".join((*one[0], one[1]))) for one in singles()])
+def test_each_option_has_an_effect(scene: tuple[CommandLine, Sandbox], path: tuple[str, ...], option: str) -> None:
+    """Whoever gives it sees, or finds, something else than without it."""
+    line, sandbox = scene
+    sandbox.world.create(STAGING, ("ONB10011",), f"{HOOK}/offers")
+    line.environment.setenv("RECONCILER_SANDBOX_URL", sandbox.url)
+    if option == "--allow-empty":
+        line.write_config((line.directory / "config" / "a.yaml").read_text().partition("subscriptions:")[0])
+    if option == "--allow-plaintext-responses":
+        line.environment.setenv("CI", "true")
+    places = [line.directory, line.directory.parent / "home"]
+    for place in places:
+        shutil.copytree(place, place.with_suffix(".kept"))
+    at_terminal = path == ("apply",) or option in {"--yes", "--complete"}
+    without = ended(line, at_terminal, *path, *BASES[path])
+    for place in places:
+        shutil.rmtree(place)
+        place.with_suffix(".kept").rename(place)
+    line.environment.chdir(line.directory)
+    assert without != ended(line, at_terminal, *path, *BASES[path], *words(path, option))
 
 
 FLAGS: dict[str, tuple[str, ...]] = {

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import json
+import getpass
 import re
 import time
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import pytest
 from support.command_line import CONFIG, Screen
 
+from reconciler.cli.consent import Consent
+from reconciler.cli.terminal import Terminal
 from reconciler.operations.project import Project
+from reconciler.record import statements as said
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,8 +36,30 @@ def test_a_record_begins_with_a_loss_open(project: CommandLine) -> None:
     begun = project.fine("state", "init")
     assert "Add to config/: record: " in begun.out
     assert "reconciler state complete" in project.fine("plan").out
+    assert "reconciler state complete" in project.fine("state", "show").out
+    assert "reconciler state complete" in project.fine("state", "verify").err
     project.fine("state", "complete", "--yes")
     assert "Plan: 2 to create" in project.fine("plan").out
+    assert project.fine("state", "verify").err == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "typed", "code", "is_complete"),
+    [
+        ((), "yes\n", 0, True), ((), "no\nyes\n", 0, False), ((), "no\nno\n", 1, None), (("--yes",), "", 0, False),
+        (("--complete",), "yes\n", 0, True), (("--complete",), "", 1, None), (("--complete", "--yes"), "", 0, True),
+        (("--dry-run",), "", 0, None),
+    ],
+)  # fmt: skip
+def test_a_record_begins_at_a_terminal(
+    words: tuple[str, ...], typed: str, code: int, is_complete: bool | None, project: CommandLine
+) -> None:
+    """Whether nothing exists is asked, unless an option says so; who answers yes is not asked again."""
+    project.answer(typed)
+    assert project("state", "init", *words).code == code
+    ran = project("plan")
+    assert ("Plan: 2 to create" in ran.out) is (is_complete is True)
+    assert (ran.code == 1) is (is_complete is None)
 
 
 def test_in_ci_init_leaves_the_record_to_a_person(project: CommandLine) -> None:
@@ -69,16 +95,6 @@ def test_what_weakens_a_gate_wants_to_be_agreed_to(project: CommandLine) -> None
     assert "Plan: 2 to create" in project.fine("plan").out
 
 
-@pytest.mark.parametrize(("typed", "agrees"), [("yes\n", True), ("no\n", False), ("", False)])
-def test_at_a_terminal_a_statement_is_agreed_to(typed: str, agrees: bool, project: CommandLine) -> None:
-    """Only "yes" appends it; then the next command is named."""
-    project.fine("state", "init")
-    project.answer(typed)
-    ran = project("state", "complete")
-    assert (ran.code, "reconciler plan" in ran.out) == ((0, True) if agrees else (1, False))
-    assert ("Plan: 2 to create" in project.fine("plan").out) is agrees
-
-
 @pytest.mark.parametrize("words", [("complete",), ("import", OFFERS, "--attempt", "a" * 32)])
 def test_what_another_run_recorded_during_the_question_is_not_appended_twice(
     words: tuple[str, ...], project: CommandLine
@@ -98,12 +114,80 @@ def test_what_another_run_recorded_during_the_question_is_not_appended_twice(
     assert [1, 0] == [int(count) for text in told for count in re.findall(r"(\d+) facts? appended", text)]
 
 
-def test_a_dry_run_appends_nothing(project: CommandLine) -> None:
-    """It shows the facts and their digest."""
+@pytest.mark.parametrize(
+    ("words", "statement"),
+    [
+        ("state import w --attempt i --url u --code b --code a", said.Import("w", "i", "u", ("b", "a"))),
+        ("state resolve w --created --note n --force", said.Resolve("w", True, (), "n", True)),
+        ("state resolve w --not-created --attempt x --attempt y", said.Resolve("w", False, ("x", "y"), "", False)),
+        ("state mv w v", said.Move("w", "v")), ("state rebind -t w", said.Rebind("w")),
+        ("state init --complete", said.Begin(True)), ("state init", said.Begin(False)),
+        ("state complete --loss x --loss y", said.Complete(("x", "y"))), ("state accept-loss", said.AcceptLoss()),
+        *(
+            (f"removal {name} w --attempt x --attempt y --code b --code a", kind("w", ("x", "y"), ("b", "a")))
+            for name, kind in (
+                ("request", said.RequestRemoval), ("cancel", said.CancelRemoval), ("confirm", said.ConfirmRemoval)
+            )
+        ),
+    ],
+)  # fmt: skip
+def test_a_statement_is_what_its_options_say(words: str, statement: said.Statement, project: CommandLine) -> None:
+    """All of them, in their order, and the consent to it."""
+    append = Mock()
+    for room in ("state", "removal"):
+        project.environment.setattr(f"reconciler.cli.{room}.append_with_consent", append)
+    for consent, given in ((Consent(), ""), (Consent(dry_run=True, expect_digest="d"), "--dry-run --expect-digest d")):
+        project.fine(*words.split(), *given.split())
+        assert append.call_args.args[1:] == (statement, consent)
+
+
+def test_what_is_many_is_shown_in_part(project: CommandLine) -> None:
+    """Twenty facts and how many more there are, but all of them in a dry run."""
+    names = [f"{number}" for number in range(10, 35)]
+    rows = "".join(f"    s{n}: {{eventCodes: [ONB100{n}], webhookUrl: https://h.test/{n}}}\n" for n in names)
+    project.write_config(CONFIG.partition("    offers:")[0] + rows)
     project.fine("state", "init")
-    before = project.fine("state", "verify").out
-    assert "Nothing was appended." in project.fine("state", "import", OFFERS, "--dry-run").out
-    assert project.fine("state", "verify").out == before
+    assert project.fine("state", "import", "*/*/*", "--dry-run").out.count("  + ") == 25
+    err = project.fine("state", "import", "*/*/*", "--yes").err
+    assert (err.count("  + "), "and 5 more" in err) == (20, True)
+
+
+def test_an_expected_digest_is_that_of_something(project: CommandLine) -> None:
+    """Where nothing is left to append, the digest of what was reviewed is another."""
+    project.fine("state", "init")
+    shown = project.fine("state", "import", OFFERS, "--dry-run").out
+    digest = shown[shown.index("sha256:") :].split(". ")[0]
+    words = ("state", "import", OFFERS, "--expect-digest")
+    assert [1, 0, 1] == [project(*words, each).code for each in ("sha256:0", digest, "sha256:0")]
+
+
+def test_a_contradiction_is_recorded_with_force_alone(applied: CommandLine) -> None:
+    """Consent does not stand for it."""
+    applied.fine("removal", "request", OFFERS)
+    applied.fine("removal", "confirm", OFFERS, "--yes")
+    (shown,) = applied.fine("state", "show", OFFERS, "--format", "json").document
+    words = ("state", "resolve", OFFERS, "--created", "--attempt", shown["attempt"], "--yes", "--note", "a ticket")
+    assert "Nothing was appended." in applied.fine(*words).out
+    applied.fine(*words, "--force")
+    assert "a ticket" in applied.fine("state", "history").out
+    assert statuses(applied)[OFFERS] == "live"
+
+
+def test_every_command_that_has_changed_something_says_so(
+    project: CommandLine, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    """Before its last text: if that cannot be printed, nobody is to repeat the command."""
+    (project.directory / "lead").write_text("{}")
+    place = str(tmp_path / "sandbox" / "state.jsonl")
+    for words in (
+        ("apply", "--auto-approve"), ("lead", "create", "-t", "europe/staging", "lead"),
+        ("removal", "request", OFFERS), ("state", "copy", place, str(tmp_path / "new"), "--yes"),
+    ):  # fmt: skip
+        done: list[bool] = []
+        with project.environment.context() as patch:
+            patch.setattr(Terminal, "print", lambda terminal, _, done=done: done.append(terminal._is_done))
+            project.fine(*words)
+        assert done[-1:] == [True], words
 
 
 def test_import_records_what_was_created_by_other_means(project: CommandLine) -> None:
@@ -191,9 +275,20 @@ def test_a_request_is_cancelled(applied: CommandLine) -> None:
 
 def test_the_history_says_who_did_what(applied: CommandLine) -> None:
     """As a table and as JSON."""
-    events = applied.fine("state", "history", OFFERS, "--format", "json").document
-    assert [event["kind"] for event in events] == ["intended", "answered"]
-    assert OFFERS in applied.fine("state", "history").out
+    applied.fine("state", "mv", OFFERS, f"{OFFERS}2")
+    events = applied.fine("state", "history", f"{OFFERS}2", "--format", "json").document
+    assert [event["kind"] for event in events] == ["intended", "answered", "renamed"]
+    told = applied.fine("state", "history", f"{OFFERS}2").out
+    assert (told.count(getpass.getuser()), "{" in told) == (3, False)
+
+
+def test_a_torn_write_is_told(applied: CommandLine, tmp_path: Path) -> None:
+    """With its size; the lines before it count."""
+    file = tmp_path / "sandbox" / "state.jsonl"
+    count = file.read_bytes().count(b"\n")
+    file.write_bytes(file.read_bytes() + b"{{{{")
+    out = applied.fine("state", "verify").out
+    assert f"{count} entries, 4 bytes of a torn write left out, the chain is intact" in out
 
 
 def test_a_damaged_record_is_named_by_its_line(applied: CommandLine, tmp_path: Path) -> None:
@@ -212,6 +307,9 @@ def test_a_preview_shows_no_id_that_is_never_used(project: CommandLine) -> None:
     project.fine("state", "init")
     shown = project.fine("state", "import", OFFERS, "--dry-run").out
     assert ("attempt ID: exists" in shown, re.findall(r"attempt [0-9a-f]{32}", shown)) == (True, [])
+    told = project.fine("state", "import", OFFERS).err
+    (found,) = project.fine("state", "show", "--format", "json").document
+    assert f"attempt {found['attempt']}: exists" in told
 
 
 def test_the_record_moves_to_another_place(applied: CommandLine, tmp_path: Path) -> None:
@@ -238,30 +336,6 @@ def test_a_lost_record_is_begun_anew_with_a_loss_open(applied: CommandLine, tmp_
     applied.fine("state", "recover", str(backup))
     assert "reconciler state complete" in applied.fine("plan").out
     assert len(statuses(applied)) == 2
-
-
-def test_notifications_prove_what_they_arrived_for(applied: CommandLine, tmp_path: Path) -> None:
-    """From the file that `listen` writes."""
-    line = {"at": "2026-01-01T00:00:00Z", "url": "https://hooks.partner.test/offers", "code": "ONB10011"}
-    captured = tmp_path / "captured.jsonl"
-    captured.write_text(json.dumps(line) + "\n", encoding="utf-8")
-    applied.fine("state", "observe", str(captured))
-    (entry,) = (found for found in applied.fine("status", "--format", "json").document["targets"].values())
-    assert OFFERS in entry["addresses"]
-
-
-def test_rebind_names_its_target(applied: CommandLine) -> None:
-    """With another base URL nothing is created until someone says that both are one."""
-    applied.environment.setenv("RECONCILER_EUROPE_STAGING_BASE_URL", "http://127.0.0.1:9/other")
-    assert applied("plan", "--detailed-exitcode").code == 2
-    assert applied("state", "rebind", "-t", "europe/staging").code == 1
-    applied.fine("state", "rebind", "-t", "europe/staging", "--yes")
-
-
-@pytest.mark.parametrize("form", ["text", "json", "markdown", "html"])
-def test_a_status_has_every_format(form: str, applied: CommandLine) -> None:
-    """With every address in it."""
-    assert "offers" in applied.fine("status", "--format", form).out
 
 
 @pytest.mark.parametrize(

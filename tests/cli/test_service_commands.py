@@ -9,7 +9,10 @@ import io
 import json
 import subprocess
 import sys
+from contextlib import nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
 from support.command_line import CONFIG, Screen
@@ -17,15 +20,16 @@ from support.notified import wait_until
 
 from reconciler.cli.notifications import _shown as shown
 from reconciler.cli.terminal import Terminal
+from reconciler.errors import Message, Refused
 from reconciler.notifications.captured import Captured
-from reconciler.receiver.receiver import Delivery
+from reconciler.receiver.receiver import Behaviour, Delivery
+from reconciler.sandbox.layout import DOCUMENTED_TARGETS
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from support.command_line import CommandLine
 
     from reconciler.sandbox import Sandbox
+
 
 KEY = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
 APPLICATIONS, OFFERS = "europe/staging/applications", "europe/staging/offers"
@@ -59,8 +63,36 @@ def test_a_lead_is_created_once(project: CommandLine, sandbox: Sandbox) -> None:
     lead.write_text("{}", encoding="utf-8")
     ran = project.fine("lead", "create", "-t", "europe/staging", str(lead))
     assert (list(ran.document), ran.err, len(sandbox.world.leads)) == (["leadId", "status"], "", 1)
-    lead.write_text("[]", encoding="utf-8")
-    assert "expected a JSON object" in project("lead", "create", "-t", "europe/staging", str(lead)).err
+    for text in ("[]", "", "{", "[" * 100_000):
+        lead.write_text(text, encoding="utf-8")
+        assert "expected a JSON object" in project("lead", "create", "-t", "europe/staging", str(lead)).err
+    project.environment.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b'{"a": "b"}')))
+    sandbox.world.fail_next("lead-half")
+    cut = project("lead", "create", "-t", "europe/staging", "-")
+    assert ([{}, {"a": "b"}], True) == ([lead.document for lead in sandbox.world.leads], "Warning: " in cut.err)
+
+
+def test_a_call_has_the_settings_of_the_project(project: CommandLine) -> None:
+    """Its time limit, its cache, and the credentials of its target."""
+    for name in ("CLIENT_ID", "CLIENT_SECRET"):
+        project.environment.setenv(f"RECONCILER_EUROPE_STAGING_{name}", name)
+    client = Mock(side_effect=Refused(Message("enough", "it was looked at")))
+    project.environment.setattr("reconciler.cli.service.ServiceClient", client)
+    project("token", "-t", "europe/staging", "--timeout", "5", "--cache-dir", "a cache")
+    (target, credentials), options = client.call_args
+    assert (target.name, credentials.client_id) == ("europe/staging", "CLIENT_ID")
+    assert (options["timeout"], Path(options["cache_dir"]).name) == (5.0, "a cache")
+
+
+def test_text_of_the_service_is_printed_as_such(applied: CommandLine) -> None:
+    """So that it is escaped wherever it is no data for a program."""
+    printed: list[bytes] = []
+    applied.environment.setattr(Terminal, "print_foreign", lambda _, body: printed.append(body))
+    (applied.directory / "lead").write_text("{}")
+    commands = [("lead", "create", "-t", "europe/staging", "lead"), ("token", "-t", "europe/staging")]
+    commands += [("secret", "show", OFFERS, *more) for more in ((), ("--headers",), ("--field", "secretKey"))]
+    assert [""] * 5 == [applied.fine(*words).out for words in commands]
+    assert (5, True) == (len(printed), printed[4] in printed[2] in printed[3])
 
 
 @pytest.mark.parametrize(("fault", "told"), [("lead-hang", "its outcome is unknown"), ("token-hang", "")])
@@ -94,6 +126,7 @@ def test_the_response_to_a_create_is_shown(applied: CommandLine) -> None:
     assert f"::add-mask::{whole['secretKey']}\n" in applied.fine("secret", "show", OFFERS).err
     masked = applied.fine("secret", "show", OFFERS, "--headers").err
     assert all(f"::add-mask::{text}\n" in masked for text in (whole["secretKey"], date))
+    assert "::add-mask::close\n" not in masked  # a word that is no secret
 
 
 class Full(io.StringIO):
@@ -119,7 +152,9 @@ def test_a_secret_that_came_another_way_is_recorded(project: CommandLine) -> Non
     project.fine("state", "init")
     project.fine("state", "import", OFFERS)
     assert "reconciler secret set" in project("secret", "show", OFFERS).err
-    project.environment.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"hunter2\n")))
+    project.environment.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b" \t\n")))
+    assert "no secret was given" in project("secret", "set", OFFERS).err
+    project.environment.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b" hunter2\n")))
     ran = project.fine("secret", "set", OFFERS)
     assert "hunter2" not in ran.out + ran.err
     assert project.fine("secret", "show", OFFERS).out == "hunter2\n"
@@ -141,6 +176,10 @@ def test_a_secret_is_saved_only_after_consent(project: CommandLine, recipients: 
         project.environment.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"hunter2\n")))
         assert code == project("secret", "set", OFFERS, *words).code
     assert before == set(project.directory.parent.rglob("*"))
+    project.environment.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"hunter2\n")))
+    project.environment.setattr("reconciler.cli.consent.append", Mock(side_effect=Refused(Message("m", "killed"))))
+    project("secret", "set", OFFERS)  # it is on disk before the record names it
+    assert bool(recipients) or before < set(project.directory.parent.rglob("*"))
 
 
 def test_a_response_from_elsewhere_is_escaped_in_a_log(applied: CommandLine, capsys: object) -> None:
@@ -150,18 +189,27 @@ def test_a_response_from_elsewhere_is_escaped_in_a_log(applied: CommandLine, cap
     applied.environment.setattr(terminal, "print", printed.append)
     terminal.print_foreign(b"::error::x\n##[group]")
     applied.environment.setenv("GITHUB_ACTIONS", "true")
-    terminal.print_foreign(b"::error::x\n##[group]\x1b")
-    assert printed == [b"::error::x\n##[group]", "| ::error::x\n##\\[group]\\x1b"]
+    terminal.print_foreign(b"::error::x\n##[group]\x1b\ty")
+    assert printed == [b"::error::x\n##[group]", "| ::error::x\n##\\[group]\\x1b    y"]
 
 
-def test_the_operator_of_the_sandbox_lists_and_deletes(applied: CommandLine) -> None:
-    """And makes events happen."""
+def test_the_operator_of_the_sandbox_lists_and_deletes(applied: CommandLine, sandbox: Sandbox) -> None:
+    """And makes events happen, with properties from a file or standard input; the option goes before the variable."""
     assert "1 delivery started" in applied.fine("sandbox", "trigger", "ONB10011").out
-    listed = applied.fine("sandbox", "list").out
-    assert "2 subscriptions in the sandbox." in listed
-    row = next(line.split() for line in listed.splitlines() if "/offers" in line)
-    applied.fine("sandbox", "delete", row[1])
-    assert "1 subscription in the sandbox." in applied.fine("sandbox", "list").out
+    for text, code in ((b'{"a": "b"}', 0), (b"", 1)):
+        (applied.directory / "properties").write_bytes(text)
+        for file in ("-", "properties"):
+            applied.environment.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+            assert code == applied("sandbox", "trigger", "ONB10011", "--properties", file).code
+    for number in range(4):
+        sandbox.world.create("europe/staging", ("ONB10011",), f"http://127.0.0.1:9/{number}")
+    applied.environment.setenv("RECONCILER_SANDBOX_URL", "http://127.0.0.1:9")
+    listed = applied.fine("sandbox", "list", "--url", sandbox.url).out
+    rows = [line.split() for line in listed.splitlines() if "europe/staging" in line]
+    assert ("6 subscriptions in the sandbox." in listed, rows) == (True, sorted(rows))
+    for row in rows:
+        applied.fine("sandbox", "delete", row[1], "--url", sandbox.url)
+    assert "0 subscriptions in the sandbox.\n" == applied.fine("sandbox", "list", "--url", sandbox.url).out
 
 
 def test_a_sandbox_that_is_not_there_is_an_error(project: CommandLine) -> None:
@@ -197,29 +245,27 @@ def test_the_scheme_of_a_signature_is_found(applied: CommandLine, tmp_path: Path
     captured.write_text(json.dumps(line) + "\n", encoding="utf-8")
     ran = applied.fine("signature", "detect", str(captured), "--address", OFFERS)
     assert ran.out.startswith('verification:\n  header: "X-Signature"\n  algorithm: "hmac-sha256"\n')
+    assert "enforce" not in ran.out
     assert applied("signature", "detect", str(captured)).code == 1
     applied.environment.setenv("HOOK", secret)
     both = ("--address", OFFERS, "--secret-variable", "HOOK")
     assert applied("signature", "detect", str(captured), *both).code == 1
+    secrets = Mock(side_effect=Refused(Message("m", "enough")))
+    applied.environment.setattr("reconciler.cli.notifications.secrets_of", secrets)
+    applied("signature", "detect", str(captured), "--address", OFFERS, "--identity", "key")
+    assert secrets.call_args.args[1:] == (OFFERS, Path("key"))
 
 
-@pytest.mark.parametrize("source", ["environment", "secrets directory", ".env"])
-def test_the_secret_of_a_variable_comes_from_every_source(source: str, project: CommandLine, tmp_path: Path) -> None:
-    """As every other setting does."""
+def test_the_secret_of_a_variable_comes_from_every_source(project: CommandLine, tmp_path: Path) -> None:
+    """As every other setting does, and as it is there."""
     signature = base64.b64encode(hmac.digest(b"a secret of some length", b"{}", "sha256")).decode()
     line = {"at": "2026-01-01T00:00:00Z", "path": "/offers", "body": "{}", "headers": [["X-Signature", signature]]}
     captured = tmp_path / "captured.jsonl"
     captured.write_text(json.dumps(line) + "\n", encoding="utf-8")
-    match source:
-        case "environment":
-            project.environment.setenv("HOOK_SECRET", "a secret of some length")
-        case ".env":
-            (project.directory / ".env").write_text("HOOK_SECRET='a secret of some length'\n")
-        case _:
-            (tmp_path / "HOOK_SECRET").write_text("a secret of some length")
-            project.environment.setenv("RECONCILER_SECRETS_DIR", str(tmp_path))
+    (project.directory / ".env").write_text("HOOK_SECRET='a secret of some length'\n")
     ran = project.fine("signature", "detect", str(captured), "--secret-variable", "HOOK_SECRET")
     assert 'header: "X-Signature"' in ran.out
+    assert "OTHER is not set" in project("signature", "detect", str(captured), "--secret-variable", "OTHER").err
 
 
 def test_listen_verifies_only_with_a_scheme(project: CommandLine) -> None:
@@ -228,15 +274,51 @@ def test_listen_verifies_only_with_a_scheme(project: CommandLine) -> None:
     assert "--identity requires --verify" in project("listen", "--identity", "x").err
 
 
-def test_the_demo_shows_the_whole_loop(project: CommandLine) -> None:
-    """In some forty lines, and it leaves nothing behind."""
-    done = subprocess.run(
-        [sys.executable, "-m", "reconciler", "demo"], capture_output=True, text=True, check=True, timeout=60
-    )
-    assert done.stdout.count("\n") <= 50
-    for text in ("2 to create", "2 created", "1 delivery started", ": proven", "No changes. 2 subscriptions match"):
-        assert text in done.stdout
-    assert [path.name for path in project.directory.iterdir()] == ["config"]
+@pytest.mark.parametrize("verify", [True, False])
+def test_listen_answers_as_its_options_say(verify: bool, project: CommandLine) -> None:
+    """Whether signatures are checked or not; secrets are read again when they are needed."""
+    project.write_config(f"verification: {{header: X-S, algorithm: hmac-sha256, enforce: false}}\n{CONFIG}")
+    opened, known = Mock(side_effect=Refused(Message("m", "enough"))), Mock(return_value={})
+    project.environment.setattr("reconciler.cli.notifications.Listening", opened)
+    project.environment.setattr("reconciler.cli.notifications.secrets_by_template", known)
+    words = ("--port", "7", "--record", "f", "--respond", "202", "--fail-first", "2", "--delay", "0.5")
+    project("listen", *words, *(("--verify", "--identity", "key") if verify else ()))
+    port, file, _, behaviour, check = opened.call_args.args
+    assert (port, file, behaviour) == (7, Path("f"), Behaviour(202, 2, 0.5, enforce=not verify))
+    assert (check is None) is not verify
+    if check is not None:
+        check._read()
+        assert [Path("key")] * 2 == [args[1] for args, _ in known.call_args_list]
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+def test_what_listen_prints(leaves: bool, project: CommandLine) -> None:
+    """Each delivery, also one that came as it was stopped; a reader that leaves ends it."""
+    delivery = Delivery(Captured("2026-03-01T12:34:56Z", "", "/offers", None, None, b""), "POST", 200, 1)
+    listening = Mock(**{"deliveries.return_value": iter([delivery, delivery]), "rest.return_value": [delivery]})
+    project.environment.setattr("reconciler.cli.notifications.Listening", lambda *_: nullcontext(listening))
+    printed = []
+
+    def show(terminal: Terminal, text: str) -> None:
+        printed.append(json.loads(text)["eventCode"])
+        terminal.reader_has_left = leaves
+
+    project.environment.setattr(Terminal, "print", show)
+    project.fine("listen")
+    assert printed == [None] * (2 if leaves else 3)
+
+
+def test_the_sandbox_serves_as_its_options_say(reconciler: CommandLine) -> None:
+    """The targets of `config/`, whatever the addresses in the settings, or else those that are documented."""
+    opened = Mock(side_effect=Refused(Message("m", "enough")))
+    reconciler.environment.setattr("reconciler.cli.sandbox.sandbox_served", opened)
+    words = ("--port", "7", "--data", "d", "--env-file", "e", "--retry-interval", "2", "--fault", "500", "--seed", "3")
+    reconciler("sandbox", "serve", *words)
+    assert opened.call_args.args == (7, DOCUMENTED_TARGETS, Path("d"), Path("e"), 2.0, ("500",), 3)
+    reconciler.environment.setenv("RECONCILER_EUROPE_STAGING_BASE_URL", "nonsense")
+    reconciler.write_config()
+    reconciler("sandbox", "serve")
+    assert opened.call_args.args == (0, ("europe/staging",), None, None, 15.0, (), None)
 
 
 def test_a_new_project_is_valid(reconciler: CommandLine) -> None:
@@ -250,15 +332,35 @@ def test_a_new_project_is_valid(reconciler: CommandLine) -> None:
     warned = reconciler.fine("validate", "--config", "new/config")
     assert (warned.out + warned.err).count("Warning: ") == 1  # of all placeholders, with a line for each
     assert "already exist" in reconciler(*words).err
+    added = reconciler.fine("init", "new", "--age-key").out
+    (key,) = reconciler.directory.parent.joinpath("home").rglob("identities/*.txt")
+    assert str(key) in added.partition("Done.")[0]
+    assert "Nothing is missing" in reconciler.fine("init", "new", "--age-key").out
 
 
-def test_doctor_checks_everything_though_the_first_check_fails(project: CommandLine) -> None:
-    """Each check of the settings and of the record is told, and what is fine only with -v."""
-    ran = project("doctor")
-    assert ran.code == 1
-    assert "RECONCILER_EUROPE_STAGING_CLIENT_ID" in ran.out
-    findings = project("doctor", "--format", "json").document["findings"]
-    assert {"config", "setting", "record"} <= {finding["check"] for finding in findings}
+@pytest.mark.parametrize(
+    ("words", "typed", "asked", "targets"),
+    [
+        ((), "north\nlive\ngit:b\n", 3, ["north/live", "state: git:b"]),
+        ((), "\n\n\n", 3, ["europe/staging", "usa/production", "state: state.jsonl"]),
+        (("--state", "s3://b/p"), "\n\n", 2, ["state: s3://b/p"]), (("--github",), "\n\n\n", 3, ["state: git"]),
+        (("--age-key",), "\n\n\n", 3, ["state: git:"]),
+        (("--region", "asia"), "", 0, ["asia/staging"]), (("--environment", "live"), "", 0, ["usa/live"]),
+    ],
+)  # fmt: skip
+def test_a_new_project_asks_at_a_terminal(
+    words: tuple[str, ...], typed: str, asked: int, targets: list[str], reconciler: CommandLine
+) -> None:
+    """For what no option says, in the place of the project; where there is one, nothing is asked."""
+    reconciler.answer(typed)
+    if "--age-key" in words:  # stands for a work tree with a remote
+        git = "reconciler.operations.init._git"
+        reconciler.environment.setattr(git, lambda place, *_: "origin" * (str(place) == "new"))
+    ran = reconciler.fine("init", "new", *words)
+    text = (reconciler.directory / "new" / "config" / "targets.yaml").read_text()
+    assert (ran.err.count("? ["), [found for found in targets if found not in text]) == (asked, [])
+    assert "--state" not in ran.out
+    assert reconciler("init", "new").err.count("? [") == 0
 
 
 def test_the_schema_is_a_document(reconciler: CommandLine) -> None:

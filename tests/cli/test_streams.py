@@ -22,9 +22,9 @@ from support.configs import PLACES_WITH_CREDENTIALS, SECRET
 from support.plan_values import change, plan
 
 from reconciler.cli.progress import log_to, progress
-from reconciler.cli.streams import columns
+from reconciler.cli.streams import columns, open_streams
 from reconciler.cli.terminal import Terminal, annotation, line, mask, run_facts, says_yes
-from reconciler.errors import Message, Place, ReconcilerError
+from reconciler.errors import Message, Place, ReconcilerError, Refused, step
 from reconciler.model.address import Address
 from reconciler.model.plan import Action, Done, Result
 from reconciler.reports.document import Document
@@ -37,37 +37,15 @@ if TYPE_CHECKING:
 _PROGRAM = [sys.executable, "-m", "reconciler"]
 
 
-def test_messages_go_to_stderr_and_results_to_stdout(project: CommandLine) -> None:
-    """An error prints nothing to stdout."""
-    ran = project("plan")
-    assert ran.out == ""
-    assert ran.err.startswith("Error: ")
-    assert "reconciler state init" in ran.err
-
-
-@pytest.mark.usefixtures("sandbox")
-@pytest.mark.parametrize(("form", "begins"), [("json", "{"), ("markdown", "<!-- "), ("html", "<!DOCTYPE html>")])
-def test_a_document_on_stdout_is_mixed_with_nothing(form: str, begins: str, project: CommandLine) -> None:
-    """Not even with -v."""
-    ran = project("plan", "--format", form, "-v")
-    assert ran.out.startswith(begins)
-    assert ran.code == 0
-
-
 def test_log_format_json_is_one_object_a_line(project: CommandLine) -> None:
-    """With the name of the message and its steps as data, and the time in UTC."""
+    """With the name of the message, its steps as data, without the global flags of its sentence; the time is in UTC."""
     project.environment.setattr("time.time", lambda: 1_793_520_000.0625)
-    (line,) = project("--log-format", "json", "plan").err.splitlines()
+    (line,) = project("--log-format", "json", "--state", "my record.jsonl", "plan").err.splitlines()
     entry = json.loads(line)
+    assert "reconciler --state 'my record.jsonl' state init" in entry["message"]
     assert (entry["level"], entry["time"]) == ("error", "2026-11-01T08:00:00.062Z")
     assert entry["name"] == "record-missing"
     assert ["reconciler", "state", "init"] in [step["command"] for step in entry["steps"]]
-
-
-def test_quiet_leaves_errors_alone(project: CommandLine, sandbox: object) -> None:
-    """What a statement shows is left out, its result is not."""
-    ran = project("-q", "removal", "request", "europe/staging/offers")
-    assert ran.err.startswith("Error: ")
 
 
 @pytest.mark.parametrize(
@@ -75,7 +53,7 @@ def test_quiet_leaves_errors_alone(project: CommandLine, sandbox: object) -> Non
     [
         (("--color", "always"), {"NO_COLOR": "1"}, True), ((), {"FORCE_COLOR": "1"}, True),
         ((), {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False), (("--color", "never"), {"FORCE_COLOR": "1"}, False),
-        ((), {}, False),
+        ((), {"FORCE_COLOR": "1", "TERM": "dumb"}, True), ((), {}, False),
     ],
 )  # fmt: skip
 def test_colour_is_what_flag_and_variables_say(
@@ -85,12 +63,6 @@ def test_colour_is_what_flag_and_variables_say(
     for name, value in variables.items():
         project.environment.setenv(name, value)
     assert ("\x1b[" in project("validate", *words).out) is coloured
-
-
-def test_global_flags_are_taken_before_and_after_the_command(project: CommandLine) -> None:
-    """And commands to paste repeat them after the program's name, quoted."""
-    for words in (("--state", "my record.jsonl", "plan"), ("plan", "--state", "my record.jsonl")):
-        assert "reconciler --state 'my record.jsonl' state init" in project(*words).err
 
 
 @pytest.mark.usefixtures("sandbox")
@@ -105,13 +77,6 @@ def test_every_command_of_a_document_repeats_the_global_flags(form: str, project
         found = re.findall(r"(?m)(?:^|>) *reconciler (?!\w+:)(.*)", said)
         assert found
         assert [command for command in found if not command.startswith("--config 'other config' ")] == []
-
-
-def test_a_logged_message_repeats_the_global_flags(project: CommandLine) -> None:
-    """In its sentence; its commands as data are without them."""
-    entry = json.loads(project("--log-format", "json", "--state", "my record.jsonl", "plan").err)
-    assert "reconciler --state 'my record.jsonl' state init" in entry["message"]
-    assert ["reconciler", "state", "init"] in [step["command"] for step in entry["steps"]]
 
 
 @pytest.mark.parametrize("place", PLACES_WITH_CREDENTIALS)
@@ -137,6 +102,8 @@ def test_a_variable_counts_where_no_flag_is_given(project: CommandLine) -> None:
     assert project("validate", "--config", "config").code == 0
     project.environment.setenv("RECONCILER_CONFIG", "")
     assert project("validate").code == 0
+    project.environment.setenv("RECONCILER_EUROPE_STAGING_BASE_URL", "nonsense")
+    assert project("validate").code == 1
 
 
 def test_a_reader_that_leaves_is_no_error(project: CommandLine) -> None:
@@ -195,6 +162,12 @@ def test_validate_annotates_for_github(project: CommandLine) -> None:
     assert re.match(r"::error file=config/a.yaml,line=1,col=10::", ran.out)
     message = Message("m", "50%\nmore", "", (), Place("a:b,c", 1, 2))
     assert annotation(message, "error") == "::error file=a%3Ab%2Cc,line=1,col=2::50%25%0Amore"
+    assert annotation(Message("m", "x"), "warning") == "::warning::x"
+    for root, shown in ((project.directory.parent, "project/config/a.yaml"), ("/elsewhere", "config/a.yaml")):
+        project.environment.setenv("GITHUB_WORKSPACE", str(root))
+        assert f"file={shown}," in project("validate", "--format", "github").out
+    project.write_config()
+    assert project("validate", "--format", "github") == (0, "", "")
 
 
 def test_a_secret_is_masked_before_it_is_printed(
@@ -204,8 +177,8 @@ def test_a_secret_is_masked_before_it_is_printed(
     mask(["a"])
     assert capsys.readouterr().err == ""
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    mask(["a\nb", "a", " "])
-    assert capsys.readouterr() == ("", "::add-mask::a\n::add-mask::b\n")
+    mask(["a\nb", "a", " ", "5%"])
+    assert capsys.readouterr() == ("", "::add-mask::a\n::add-mask::b\n::add-mask::5%25\n")
 
 
 def test_the_environment_of_children_holds_no_client_secret(project: CommandLine, tmp_path: Path) -> None:
@@ -237,10 +210,15 @@ def test_what_is_logged_is_said_like_every_message(
     """A warning while calls are made obeys -q, and the format of stderr; with -v each call is said."""
     log_to(Terminal({**flags, "log_format": "json"}))
     logger = logging.getLogger("reconciler.applying")
-    logger.warning("%s", Message("store-down", "no answer", "state.jsonl"))
+    logger.warning("%s", Message("store-down", "no answer", "state.jsonl", (step("wait"),)))
     logger.debug("POST %s", "https://api.example")
     lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
-    assert ["no answer", "POST https://api.example"][:told] == [line["what"] for line in lines]
+    keys = ("level", "what", "where", "steps")
+    expected: list[tuple[Any, ...]] = [
+        ("warning", "no answer", "state.jsonl", []),
+        ("info", "POST https://api.example", "", []),
+    ]
+    assert expected[:told] == [tuple(line[key] for key in keys) for line in lines]
 
 
 @pytest.mark.parametrize("ends", ["well", "badly"])
@@ -384,22 +362,57 @@ def test_colour_of_a_terminal(term: str, is_terminal: bool, coloured: bool, monk
 
 @pytest.mark.parametrize(("given", "width"), [("20", 20), ("1", 1), ("0", 80), ("-3", 80), ("x", 80), ("", 80)])
 def test_the_width_of_a_stream(given: str, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """COLUMNS, if that is a width; 80 where nothing is known."""
+    """COLUMNS, if that is a width; 80 where nothing is known, or where the terminal has none."""
     monkeypatch.setenv("COLUMNS", given)
     assert columns(_Stream()) == width
+    monkeypatch.setattr("os.get_terminal_size", lambda _: os.terminal_size((0, 0)))
+    assert columns(_Stream()) == width
+
+
+def test_each_stream_has_its_own_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is told on stderr fits there, however wide stdout is."""
+    screens = {"stdout": Screen(), "stderr": Screen()}
+    for name, screen in screens.items():
+        monkeypatch.setattr(sys, name, screen)
+    monkeypatch.setattr("reconciler.cli.terminal.columns", lambda stream: 90 if stream is screens["stdout"] else 40)
+    Terminal({"color": "never"}).warn(Message("m", "word " * 40))
+    assert 30 < max(map(len, screens["stderr"].getvalue().splitlines())) <= 40
+
+
+def test_every_stream_is_open_and_takes_every_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that was closed is empty, and one of another encoding gets escapes."""
+    streams = [io.TextIOWrapper(io.BytesIO(), encoding="ascii") for _ in range(2)]
+    monkeypatch.setattr(sys, "stdin", None)
+    for name, stream in zip(("stdout", "stderr"), streams, strict=True):
+        monkeypatch.setattr(sys, name, stream)
+    open_streams()
+    with sys.stdin as closed:
+        assert closed.read() == ""
+    for stream in streams:
+        print("\u20ac", file=stream, flush=True)
+        assert stream.buffer.getvalue() == b"\\u20ac\n"
 
 
 @pytest.mark.parametrize(("typed", "yes"), [("yes\n", True), (" yes ", True), ("y\n", False), ("", False)])
 def test_a_question_is_asked_on_stderr(
     typed: str, yes: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The answer is on the same line; a question with a default takes it for an empty line."""
+    """The answer is on the same line."""
     monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
     assert says_yes("Really?") is yes
-    monkeypatch.setattr(sys, "stdin", io.StringIO("\n"))
-    assert line("Where?", "here") == "here"
     out, err = capsys.readouterr()
-    assert (out, err.endswith("Where? [here]: "), err.startswith("Really? "), "\n" in err) == ("", True, True, False)
+    assert (out, err.startswith("Really? "), "\n" in err) == ("", True, False)
+
+
+@pytest.mark.parametrize(("typed", "answer"), [("\n", "here"), (" \n", "here"), (" there \n", "there"), ("", None)])
+def test_a_question_with_a_default(
+    typed: str, answer: str | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An empty line stands for it; the end of the input is no answer."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
+    with pytest.raises(Refused) if answer is None else contextlib.nullcontext():
+        assert line("Where?", "here") == answer
+    assert capsys.readouterr() == ("", "Where? [here]: ")
 
 
 def test_facts_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -412,8 +425,22 @@ def test_facts_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(f"GITHUB_{name}", value)
     run = ("Run", "https://g/o/r/actions/runs/7")
     assert run_facts() == (("Commit", "c0ffee"), ("Author", "ada"), ("Ref", "main"), run)
+    for name in ("7/fix", "2024", "merge"):
+        monkeypatch.setenv("GITHUB_REF_NAME", name)
+        assert run_facts()[2] == ("Ref", name)
     monkeypatch.setenv("GITHUB_REF_NAME", "12/merge")
     assert run_facts()[2] == ("Pull request", "#12")
+
+
+def test_each_result_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """Also where several have come since the last look."""
+    run: Any = SimpleNamespace(creates=SimpleNamespace(interrupted=False), work=SimpleNamespace(results={}))
+    with progress(Terminal({"verbose": 1}), plan(change())) as observe:
+        for count in (0, 2, 2, 3):
+            names = [f"europe/staging/{number}" for number in range(count)]
+            run.work.results = {name: Result(Address(name), Action.EXTEND, Done.CREATED) for name in names}
+            observe(run)
+    assert names == re.findall(r"europe/staging/\d", capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("flying", [0, 2])

@@ -7,13 +7,13 @@ import hmac
 import json
 import socket
 import time
+from contextlib import suppress
 from decimal import Decimal
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from support.sandbox_client import STAGING, call
 
 from reconciler.sandbox import Sandbox, notification_sender
@@ -96,12 +96,28 @@ def test_notification_is_as_documented(sandbox: Sandbox, httpserver: HTTPServer)
 
 
 def test_properties_are_sent_as_given(sandbox: Sandbox, httpserver: HTTPServer) -> None:
-    """Numbers become strings; nothing else changes."""
-    httpserver.expect_request("/loans").respond_with_data()
-    subscribe(sandbox, httpserver.url_for("/loans"), "LOA10013")
-    trigger(sandbox, "LOA10013", properties={"Rates": [1, 2.50], "Paid": {"Fully": True, "By": None}})
-    expected = {"Rates": ["1", "2.5"], "Paid": {"Fully": True, "By": None}}
-    assert expected == httpserver.log[0][0].get_json()["EventProperties"]
+    """Numbers become strings as they are written; nothing else changes, also not in the URL."""
+    httpserver.expect_request("/").respond_with_data()
+    for end in ("", "/?a=%2F~%zz"):
+        subscribe(sandbox, httpserver.url_for("/")[:-1] + end, "LOA10013")
+    properties = b'{"Rates": [1, 2.50, 1e400], "Paid": {"Fully": true, "By": null}}'
+    body = b'{"code": "LOA10013", "properties": ' + properties + b"}"
+    assert 202 == call("POST", f"{sandbox.url}/_sandbox/trigger", body).status
+    assert sandbox.wait_idle(10)
+    expected = {"Rates": ["1", "2.50", "1e400"], "Paid": {"Fully": True, "By": None}}
+    assert [expected] * 2 == [request.get_json()["EventProperties"] for request, _ in httpserver.log]
+    assert {"/", "/?a=%2F~%zz"} == {request.environ["RAW_URI"] for request, _ in httpserver.log}
+
+
+@pytest.mark.parametrize("code", ["ONB10011", "LOA10013"])
+@pytest.mark.parametrize("properties", [None, {}, {"A": "b"}])
+def test_what_is_not_documented_is_not_made_up(code: str, properties: dict[str, object] | None) -> None:
+    """Only an offer without given properties has those of a sample, and only an offer has a message of its own."""
+    document = json.loads(notification_body(code, properties))
+    sample = code == "ONB10011" and properties is None
+    found = {"LeadId", "Offers"} if sample else {*(properties or {})}
+    assert found == {*document.pop("EventProperties")}
+    assert document == {"EventCode": code, "Message": "Offers Provided" if code == "ONB10011" else code}
 
 
 def test_events_of_one_trigger_differ(sandbox: Sandbox, httpserver: HTTPServer) -> None:
@@ -112,24 +128,6 @@ def test_events_of_one_trigger_differ(sandbox: Sandbox, httpserver: HTTPServer) 
     assert 3 == len({request.data for request, _ in httpserver.log})
     assert 2 == trigger(sandbox, count=2, properties={"A": "b"})
     assert 4 == len({request.data for request, _ in httpserver.log})
-
-
-@settings(max_examples=30)
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-        max_leaves=8,
-    )
-)
-def test_no_number_is_sent_as_one(value: object) -> None:
-    """All numeric values in notifications are strings (service description, section 2.3)."""
-
-    def refuse(text: str) -> None:
-        pytest.fail(f"{text} was sent as a number")
-
-    body = notification_body("LOA10013", {"v": value})
-    json.loads(body, parse_int=refuse, parse_float=refuse, parse_constant=refuse)
 
 
 def test_failed_delivery_is_retried(sandbox: Sandbox, httpserver: HTTPServer) -> None:
@@ -153,6 +151,14 @@ def test_delivery_is_given_up_after_three_retries(sandbox: Sandbox) -> None:
     trigger(sandbox)
     assert [(number, None) for number in (1, 2, 3, 4)] == statuses(sandbox)
     assert {"no answer: ConnectionRefusedError"} == {attempt.detail for attempt in sandbox.world.attempted}
+
+
+def test_time_that_is_up_is_told(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the seconds that an endpoint has."""
+    monkeypatch.setattr(sandbox._sender, "_post", Mock(side_effect=TimeoutError))
+    subscribe(sandbox, "http://127.0.0.1:9/offers")
+    trigger(sandbox)
+    assert ["no answer within 5 s"] * 4 == [attempt.detail for attempt in sandbox.world.attempted]
 
 
 HEADS = [
@@ -182,6 +188,22 @@ def test_answer_without_its_end(
                 connection.close()
             assert sandbox.wait_idle(5)
     assert [(1, status)] == statuses(sandbox)
+
+
+def test_answer_in_drops_is_given_up(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time is that of the whole call, not of each byte."""
+    monkeypatch.setattr(notification_sender, "ANSWER_WITHIN", 0.1)
+    monkeypatch.setattr("reconciler.sandbox.world.ATTEMPTS", 1)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        subscribe(sandbox, f"http://127.0.0.1:{listener.getsockname()[1]}/offers")
+        call("POST", f"{sandbox.url}/_sandbox/trigger", {"code": "ONB10011"})
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(65_536)
+            while not sandbox.wait_idle(0.02):
+                with suppress(OSError):
+                    connection.sendall(b"x")
+    assert [(1, None)] == statuses(sandbox)
 
 
 @pytest.mark.parametrize("url", ["https://hooks.partner.example/a", "http://192.0.2.1/a", "https://127.0.0.1:1/a"])
@@ -214,16 +236,19 @@ def test_a_new_delivery_does_not_wait_for_a_repeated_one() -> None:
     for number in range(2):
         world.trigger("ONB10011", [b"{}"], None)
         ((delivery, to),) = world.take_due()
+        world.retry_interval = 15.0 + number
         world.settle(delivery, to, 500, "answered", final=False)
         assert (number + 1, 15.0) == (len(world.unfinished), world.seconds_left())
 
 
 def test_bodies_that_can_be_read_once() -> None:
-    """Each subscription gets each of them."""
+    """Each subscription gets each of them, in order."""
     world = World(lay_out("http://s", [STAGING], {}, bytes), FaultPlan({}))
-    for number in range(3):
-        world.create(STAGING, ("ONB10011",), f"http://127.0.0.1:9/{number}")
+    urls = [f"http://127.0.0.1:9/{number}" for number in range(3)]
+    for url in urls:
+        world.create(STAGING, ("ONB10011",), url)
     assert 6 == world.trigger("ONB10011", iter([b"1", b"2"]), None)
+    assert [(body, url) for body in (b"1", b"2") for url in urls] == [(to.body, by.url) for to, by in world.take_due()]
 
 
 def test_unfinished_deliveries_continue(tmp_path: Path, httpserver: HTTPServer) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from http.client import IncompleteRead
 from textwrap import dedent
 from threading import Thread
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.refusals import raised
 from support.sandbox_client import STAGING, ask_token, call, create, get_token
@@ -46,23 +47,12 @@ def test_fault_of_a_lead(sandbox: Sandbox, name: str, status: int, created: int)
 @pytest.mark.parametrize(
     ("name", "status", "created"),
     [
-        *(
-            (name, int(name), 0)
-            for name in ("400", "401", "403", "404", "408", "409", "422", "429", "499", "500", "503")
-        ),
-        ("429-retry-after", 429, 0),
-        ("429-forever", 429, 0),
-        ("401-once", 401, 0),
-        ("html-200", 200, 0),
-        ("redirect", 307, 0),
-        ("redirect-303", 303, 0),
-        ("500-after", 500, 1),
-        ("502-after", 502, 1),
-        ("html", 502, 1),
-        ("empty", 201, 1),
-        ("huge", 201, 1),
+        *((str(status), status, 0) for status in (400, 401, 403, 404, 408, 409, 422, 429, 499, 500, 503)),
+        ("429-retry-after", 429, 0), ("429-forever", 429, 0), ("401-once", 401, 0), ("html-200", 200, 0),
+        ("redirect", 307, 0), ("redirect-303", 303, 0), ("500-after", 500, 1), ("502-after", 502, 1), ("html", 502, 1),
+        ("empty", 201, 1), ("huge", 201, 1),
     ],
-)
+)  # fmt: skip
 def test_fault_with_an_answer(sandbox: Sandbox, name: str, status: int, created: int) -> None:
     """The client sees the status once; what is created is what the name says."""
     sandbox.world.fail_next(name)
@@ -122,12 +112,31 @@ def test_no_answer_in_time(sandbox: Sandbox, name: str, created: int, monkeypatc
     assert created == len(sandbox.world.subscriptions())
 
 
-def test_revoked_token(sandbox: Sandbox) -> None:
-    """`401-once` revokes the token: the old one stays invalid, the next one is good and exempt."""
+@pytest.mark.parametrize(
+    ("manner", "sent", "waits"),
+    [("RESET", b"", []), ("HANG", b"", [300.0]), ("DRIP", b"headbody", [1.0] * 8), ("HALF", b"headbo", [])],
+)
+def test_what_is_sent_of_an_answer(
+    manner: str, sent: bytes, waits: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing, or a part of it, or all of it byte by byte; then the connection is closed."""
+    waited = list[float]()
+    monkeypatch.setattr(faults, "_is_gone", lambda _, seconds: waited.append(seconds))
+    ours, client = socket.socketpair()
+    with client:
+        faults.transmit(ours, b"head", faults.Spoiled(201, b"body", manner=faults.Manner[manner]))
+        assert (waits, sent, -1) == (waited, b"".join(iter(lambda: client.recv(99), b"")), ours.fileno())
+
+
+def test_revoked_token() -> None:
+    """`401-once` revokes the token: the old one stays invalid, the next one is good, and exempt from this alone."""
     with Sandbox(faults={"401-once": 1.0}) as other:
         token = get_token(other)
         assert [401, 401] == [create(other, token).status, create(other, token).status]
         assert 201 == create(other, get_token(other)).status
+        assert 401 == create(other, get_token(other, "europe/production"), name="europe/production").status
+        assert 3 == call("GET", f"{other.url}/_sandbox/state").document["tokens"]
+    assert FaultPlan({"500": 1.0}).draw("create", (), spared=True) is FAULTS["500"]
 
 
 @pytest.mark.parametrize(
@@ -141,9 +150,12 @@ def test_token_faults(sandbox: Sandbox, name: str, status: int, issued: int) -> 
 
 
 def test_fault_of_one_target(sandbox: Sandbox) -> None:
-    """A scripted fault for a target waits for a request to it."""
-    sandbox.world.fail_next("503", target="usa/staging")
-    assert [201, 503] == [create(sandbox, name=name).status for name in (STAGING, "usa/staging")]
+    """A scripted fault for a target waits for a request to it, or to its identity provider, as often as is said."""
+    sandbox.world.fail_next("503", 2, target="usa/staging")
+    names = (STAGING, "usa/staging", "usa/staging", "usa/staging")
+    assert [201, 503, 503, 201] == [create(sandbox, name=name).status for name in names]
+    sandbox.world.fail_next("token-503", target="usa/staging")
+    assert [200, 503, 200] == [ask_token(sandbox, name).status for name in ("usa/production", STAGING, STAGING)]
 
 
 def test_bad_request_meets_no_late_fault(sandbox: Sandbox) -> None:
@@ -168,13 +180,20 @@ def test_bad_probabilities(probabilities: dict[str, float], message: str) -> Non
 
 @given(st.integers(), st.dictionaries(st.sampled_from(FAULT_NAMES), st.floats(0, 0.01), max_size=9))
 @settings(max_examples=30)
+@example(7, {"500": 0.5, "403": 0.5})
 def test_one_seed_is_one_sequence(seed: int, probabilities: dict[str, float]) -> None:
-    """Two plans of one seed draw the same, whatever the other endpoint draws meanwhile."""
-    one, other = FaultPlan(probabilities, seed), FaultPlan(probabilities, seed)
+    """Two plans of one seed draw the same, in whatever order faults are given, and whatever another endpoint draws."""
+    one, other = FaultPlan(probabilities, seed), FaultPlan(dict(reversed(probabilities.items())), seed)
     drawn = [one.draw("create", ()) for _ in range(50)]
     for fault in drawn:
         other.draw("token", ())
         assert fault is other.draw("create", ())
+
+
+def test_each_endpoint_has_its_own_sequence() -> None:
+    """A fault of the token is no sign of one of the create."""
+    plan = FaultPlan({"500": 0.5, "token-500": 0.5, "lead-500": 0.5}, 1)
+    assert 3 == len({tuple(plan.draw(kind, ()) is None for _ in range(50)) for kind in ("create", "token", "lead")})
 
 
 def test_probability_is_kept() -> None:

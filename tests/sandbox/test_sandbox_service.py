@@ -5,8 +5,11 @@ from __future__ import annotations
 import base64
 import json
 import secrets
+import stat
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -16,15 +19,12 @@ from support.refusals import raised
 from support.sandbox_client import STAGING, WANTED, ask_token, call, create, get_token
 
 from reconciler.errors import SettingsError
-from reconciler.http_messages import Request
+from reconciler.http_messages import Request, Response
 from reconciler.sandbox import Sandbox
 from reconciler.sandbox.endpoints import Service
 from reconciler.sandbox.faults import FaultPlan
 from reconciler.sandbox.layout import DOCUMENTED_TARGETS, check_names, lay_out
 from reconciler.sandbox.world import World
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class TestTokens:
@@ -62,6 +62,12 @@ class TestTokens:
         """There are six APIs."""
         assert ask_token(sandbox, api_name="billing").status == 403
 
+    def test_secret_of_another_client(self) -> None:
+        """Each client has its own secret, also where two have one provider."""
+        with Sandbox(accounts={STAGING: ("one", "first"), "usa/staging": ("other", "second")}) as sandbox:
+            answers = [ask_token(sandbox, STAGING, changes={"client_secret": text}) for text in ("first", "second")]
+        assert [200, 401] == [answer.status for answer in answers]
+
     def test_staging_targets_share_a_provider(self, sandbox: Sandbox) -> None:
         """A token of Europe staging is good for USA staging, and not for production."""
         token = get_token(sandbox, "europe/staging")
@@ -73,10 +79,11 @@ class TestCreate:
     """Create subscription."""
 
     def test_answer(self, sandbox: Sandbox) -> None:
-        """A 201 with what was sent, an id and a secret."""
-        answer = create(sandbox)
+        """A 201 with what was sent, as it was sent, an id and a secret."""
+        sent = {**WANTED, "eventCodes": ["ONB10001", "LOA10013", "ONB10001"]}
+        answer = create(sandbox, body=sent)
         (created,) = sandbox.world.subscriptions()
-        expected = {**WANTED, "subscriptionId": created.id, "secretKey": created.secret}
+        expected = {**sent, "subscriptionId": created.id, "secretKey": created.secret}
         assert (201, expected) == (answer.status, answer.document)
         assert (STAGING, sandbox.world.targets[STAGING].client_id) == (created.target, created.account)
         assert created.secret not in repr(created)
@@ -109,13 +116,16 @@ class TestCreate:
         [
             ({"authorization": ""}, 401), ({"authorization": "Basic abc"}, 401), ({"authorization": "Bearer "}, 401),
             ({"authorization": "Bearer a.b.c"}, 401), ({"content-type": "text/plain"}, 415),
+            ({"content-type": "text/plain; of=application/json"}, 415),
+            ({"content-type": "Application/JSON; charset=utf-8"}, 201),
         ],
     )  # fmt: skip
     def test_bad_headers(self, sandbox: Sandbox, headers: dict[str, str], status: int) -> None:
-        """A create needs a Bearer token and JSON."""
-        answer = create(sandbox, headers=headers)
-        challenge = answer.headers.get("www-authenticate", "").partition(" ")[0]
-        assert (status, "Bearer" if status == 401 else "") == (answer.status, challenge)
+        """A create needs a Bearer token, in a scheme of any case, and JSON."""
+        answer = create(sandbox, headers={"authorization": f"bEARER {get_token(sandbox)}", **headers})
+        told = ' error="invalid_token"' if "a.b.c" in headers.get("authorization", "") else ""
+        challenge = f"Bearer{told}" if status == 401 else None
+        assert (status, challenge) == (answer.status, answer.headers.get("www-authenticate"))
 
     def test_token_for_another_api(self, sandbox: Sandbox) -> None:
         """A token for leads creates no subscription."""
@@ -123,30 +133,56 @@ class TestCreate:
         assert (403, "insufficient_scope") == (answer.status, answer.document["error"])
 
     def test_expired_token(self) -> None:
-        """A token ends with its lifetime."""
-        with Sandbox(token_lifetime=0) as sandbox:
-            assert 401 == create(sandbox).status
+        """A token ends with its lifetime; one that replaces a revoked one of the same client and audience is spared."""
+        now = 1000.5
+        targets = lay_out("http://s", DOCUMENTED_TARGETS, {}, secrets.token_bytes)
+        world = World(targets, FaultPlan({}), token_lifetime=60, clock=lambda: now)
+        provider = targets[STAGING].provider
+        texts = [world.issue_token(provider, client, api) for client, api in (("a", "x"), ("b", "x"), ("a", "y"))]
+        for text in (texts[0], "never issued"):
+            world.revoke_token(text)
+        again = [world.issue_token(provider, client, api) for client, api in (("a", "x"), ("b", "x"), ("a", "y"))]
+        assert [True, False, False] == [world.tokens[text].spared for text in again]
+        known = (texts[0], again[0], "never issued")
+        assert [False, True, False] == [world.find_token(text) is not None for text in known]
+        now += 59.5
+        assert [None] * 3 == [world.find_token(text) for text in known]
 
     def test_lead(self, sandbox: Sandbox) -> None:
         """A lead is any JSON object, with a token for onboarding and `accept: application/json`."""
         url = f"{sandbox.world.targets[STAGING].base_url}/onboarding/leads"
         bearer = {"authorization": f"Bearer {get_token(sandbox, api_name='onboarding')}"}
         assert 406 == call("POST", url, {}, bearer).status
+        assert 400 == call("POST", url, b'{"Amount": NaN}', {**bearer, "accept": "application/json"}).status
         answer = call("POST", url, {"Amount": "1"}, {**bearer, "accept": "application/json"})
         assert (201, {"Amount": "1"}) == (answer.status, sandbox.world.leads[0].document)
-        assert sandbox.world.requests["lead", STAGING] == 2
+        assert sandbox.world.requests["lead", STAGING] == 3
 
     def test_other_paths_and_methods(self, sandbox: Sandbox) -> None:
         """What is not there is a 404; another method a 405 that names the right one."""
         assert 404 == call("GET", f"{sandbox.url}/nothing").status
-        answer = call("GET", f"{sandbox.world.targets[STAGING].base_url}/notification/webhooksubscription")
-        assert (405, "POST") == (answer.status, answer.headers["allow"])
+        for method in ("GET", "PUT", "DELETE"):
+            answer = call(method, f"{sandbox.world.targets[STAGING].base_url}/notification/webhooksubscription")
+            assert (405, "POST") == (answer.status, answer.headers["allow"])
+        assert 405 == call("POST", f"{sandbox.url}/_sandbox/state", {}).status
 
     def test_body_without_a_length_is_refused(self, sandbox: Sandbox) -> None:
         """Framing that two parsers could read in two ways is a JSON 400."""
         headers = {"transfer-encoding": "identity", "authorization": f"Bearer {get_token(sandbox)}"}
         answer = create(sandbox, headers=headers)
         assert (400, "invalid_request") == (answer.status, answer.document["error"])
+        problem = Response(413, b"too large\n")
+        answered = Service(sandbox.world, sandbox.url).handle(Request(problem=problem))
+        told = {"error": "invalid_request", "error_description": "too large"}
+        assert (413, told) == (answered.status, json.loads(answered.body))
+
+    def test_defect_is_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What the sandbox cannot do is in its state, so that it is not taken for a fault."""
+        with Sandbox() as sandbox:
+            monkeypatch.setattr(sandbox.world, "meet", lambda *_: 1 / 0)
+            assert 500 == ask_token(sandbox).status
+            failures = call("GET", f"{sandbox.url}/_sandbox/state").document["failures"]
+        assert [True] == ["ZeroDivisionError" in failure for failure in failures]
 
 
 class TestOperator:
@@ -164,7 +200,10 @@ class TestOperator:
         state = call("GET", f"{sandbox.url}/_sandbox/state")
         (shown,) = state.document["subscriptions"]
         assert (answer["subscriptionId"], True) == (shown["subscriptionId"], shown["removed"])
-        assert {"create": {STAGING: 1}, "token": {"staging": 1}} == state.document["requests"]
+        create(sandbox, name="europe/production")
+        requests = call("GET", f"{sandbox.url}/_sandbox/state").document["requests"]
+        counts = {"create": {"europe/production": 1, STAGING: 1}, "token": {"europe-production": 1, "staging": 1}}
+        assert json.dumps(counts) == json.dumps(requests)
         assert answer["secretKey"].encode() not in state.body
 
     @pytest.mark.parametrize(
@@ -186,7 +225,7 @@ class TestLayout:
     @pytest.mark.parametrize(
         ("names", "message"),
         [
-            ([], "no-targets"), (["europe"], "bad-target"), (["Europe/staging"], "bad-target"),
+            ([], "no-targets"), (["europe"], "bad-target"), (["Europe/b"], "bad-target"), (["-a/b"], "bad-target"),
             (["a-b/c", "a/b-c"], "same-variables"),
         ],
     )  # fmt: skip
@@ -219,6 +258,7 @@ class TestLayout:
         assert 4 == len({target.base_url for target in targets.values()})
         assert targets["europe/staging"].provider is targets["usa/staging"].provider
         assert targets["europe/production"].provider is not targets["usa/production"].provider
+        assert "key=" not in repr(targets["europe/staging"])
 
     @given(
         st.lists(st.sampled_from(DOCUMENTED_TARGETS), min_size=1, unique=True),
@@ -249,16 +289,19 @@ class TestLayout:
         with Sandbox(port) as second:
             assert before != second.world.targets[STAGING].base_url
 
-    def test_variables(self, tmp_path: Path) -> None:
-        """The variables point at targets, record and sandbox."""
-        with Sandbox(targets=[STAGING], directory=tmp_path / "data") as sandbox:
+    def test_variables(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The variables point at targets, record and sandbox; the record is the same from every directory."""
+        monkeypatch.chdir(tmp_path)
+        with Sandbox(targets=[STAGING], directory=Path("data")) as sandbox:
             variables = dict(sandbox.variables())
-        prefix = "RECONCILER_EUROPE_STAGING"
-        names = {
-            f"{prefix}_{field}" for field in ("CLIENT_ID", "CLIENT_SECRET", "AUTH_URL", "BASE_URL", "AUDIENCE_BASE")
-        }
-        assert names | {"RECONCILER_STATE", "RECONCILER_SANDBOX_URL"} == set(variables)
-        assert str(tmp_path / "data" / "state.jsonl") == variables["RECONCILER_STATE"]
+        target = sandbox.world.targets[STAGING]
+        settings = (target.client_id, target.client_secret, target.provider.auth_url, target.base_url)
+        names = ("CLIENT_ID", "CLIENT_SECRET", "AUTH_URL", "BASE_URL", "AUDIENCE_BASE")
+        assert variables == {
+            f"RECONCILER_EUROPE_STAGING_{name}": value
+            for name, value in zip(names, (*settings, target.provider.audience_base), strict=True)
+        } | {"RECONCILER_STATE": str(tmp_path / "data" / "state.jsonl"), "RECONCILER_SANDBOX_URL": sandbox.url}
+        assert 0o600 == stat.S_IMODE((tmp_path / "data" / "sandbox.jsonl").stat().st_mode)
 
 
 class TestMemory:
@@ -298,22 +341,35 @@ class TestMemory:
             last |= now
         assert (last["europe/staging"], 3) == (last["usa/staging"], len(set(last.values())))
 
+    def test_accounts_that_are_given(self, tmp_path: Path) -> None:
+        """They count more than those of earlier runs."""
+        for account in (("a", "b"), ("c", "d")):
+            with closing(Sandbox(0, [STAGING], directory=tmp_path, accounts={STAGING: account})) as sandbox:
+                assert account[0] == sandbox.world.targets[STAGING].client_id
+
     def test_torn_line(self, tmp_path: Path) -> None:
         """A last line that was not written completely is cut off."""
         with Sandbox(directory=tmp_path) as first:
             create(first)
         file = tmp_path / "sandbox.jsonl"
         whole = file.read_bytes()
-        file.write_bytes(whole + b'{"type": "removed", "id"')
+        file.write_bytes(whole + b'{"type": "removed", "id": "' + b"x" * 5000)
         with Sandbox(directory=tmp_path) as second:
             assert 1 == len(second.world.subscriptions())
-        assert file.read_bytes().startswith(whole + b'{"type":"started"')
+        after = file.read_bytes()
+        assert (True, whole.count(b"\n") + 1) == (after.startswith(whole + b'{"type":"started"'), after.count(b"\n"))
+        assert after.endswith(b"\n")
+        second.world.add_lead(STAGING, {})  # a request that ends after the sandbox
+        assert after == file.read_bytes()
 
     def test_other_contents(self, tmp_path: Path) -> None:
-        """A file that no sandbox wrote is an error that names the line."""
-        (tmp_path / "sandbox.jsonl").write_text("{}\n")
+        """A file that no sandbox wrote is an error that names the line, and stays free."""
+        file = tmp_path / "sandbox.jsonl"
+        file.write_text('{"type":"removed","id":"1"}\n{}\n')
         message = raised(SettingsError, Sandbox, directory=tmp_path)
-        assert ("sandbox-data-unusable", f"{tmp_path}/sandbox.jsonl:1") == (message.name, message.where)
+        assert ("sandbox-data-unusable", f"{file}:2") == (message.name, message.where)
+        file.write_text("")
+        Sandbox(directory=tmp_path).close()
 
     def test_one_at_a_time(self, tmp_path: Path) -> None:
         """A directory in use is refused."""
@@ -321,10 +377,11 @@ class TestMemory:
             assert "sandbox-data-unusable" == raised(SettingsError, Sandbox, directory=tmp_path).name
 
     def test_directory_that_cannot_be(self, tmp_path: Path) -> None:
-        """A file in the place of the directory is an error."""
+        """A file in the place of the directory is an error, and so is a link in the place of the file."""
         (tmp_path / "data").write_text("")
-        with pytest.raises(SettingsError):
-            Sandbox(directory=tmp_path / "data" / "below")
+        (tmp_path / "sandbox.jsonl").symlink_to(tmp_path / "data")
+        for directory in (tmp_path / "data" / "below", tmp_path):
+            assert "sandbox-data-unusable" == raised(SettingsError, Sandbox, directory=directory).name
 
     def test_port_in_use(self, tmp_path: Path) -> None:
         """A port that another server has is an error, and the directory is free again."""
@@ -332,6 +389,14 @@ class TestMemory:
             port = int(other.url.rpartition(":")[2])
             assert "port-unusable" == raised(SettingsError, Sandbox, port, directory=tmp_path).name
         Sandbox(directory=tmp_path).close()
+
+
+def test_what_cannot_be_stored_has_not_happened() -> None:
+    """Neither now nor after a restart."""
+    world = World({}, FaultPlan({}), Mock(side_effect=OSError("full")))
+    with pytest.raises(OSError, match="full"):
+        world.create(STAGING, ("ONB10011",), "http://127.0.0.1/a")
+    assert [] == world.created
 
 
 def test_late_create_needs_no_socket() -> None:
@@ -346,9 +411,15 @@ def test_late_create_needs_no_socket() -> None:
     Service(world, "http://s").handle(Request("POST", path, headers, json.dumps(WANTED).encode()))
     world.take_due()
     assert ([], 2.0) == (world.subscriptions(), world.seconds_left())
-    now += 2
+    now += 1.5
+    Service(world, "http://s").handle(Request("POST", path, headers, json.dumps(WANTED).encode()))
+    now += 1
+    assert 0.0 == world.seconds_left()
     world.take_due()
-    assert ([1002.0], None) == ([created.at for created in world.subscriptions()], world.seconds_left())
+    assert ([1002.5], 1.0) == ([created.at for created in world.subscriptions()], world.seconds_left())
+    now += 1
+    world.take_due()
+    assert ([1002.5, 1003.5], None) == ([created.at for created in world.subscriptions()], world.seconds_left())
 
 
 @pytest.mark.parametrize(("seconds", "before"), [(60.0, 0), (0.05, 1)])
