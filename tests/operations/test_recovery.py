@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -30,6 +31,7 @@ from reconciler.reports import terminal
 from reconciler.reports.document import messages_document
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from reconciler.record.facts import AnyFact
@@ -54,6 +56,17 @@ class TestRecoveryFile:
         project.say(recover_statement(project, str(file)))
         assert project.record_at().attempts["a"].status is Status.LIVE
         assert project.say(recover_statement(project, str(file))).facts == ()
+        (tmp_path / "edited").write_text(re.sub(',"origin":"[0-9a-f]+"', "", file.read_text()))
+        assert project.say(recover_statement(project, str(tmp_path / "edited"))).facts == ()
+
+    def test_id_from_another_history_is_kept(self, tmp_path: Path) -> None:
+        """A fact that has an origin keeps it in the file."""
+        facts = [replace(fact, origin=digit * 64) for digit, fact in zip("12", created("a", OFFERS), strict=True)]
+        save_facts(tmp_path, RECORD, "memory:a", facts, "")
+        (file,) = (tmp_path / "unrecorded").iterdir()
+        assert [fact.origin for fact in facts] == [
+            line.id for line in recover_statement(project_with(), str(file)).lines
+        ]
 
     def test_what_arrived_in_the_record_after_all_is_not_added_again(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -76,9 +89,17 @@ class TestRecoveryFile:
         project = project_with(intended)
         message = save_facts(project.data_directory, RECORD, "memory:a", [answered], "")
         save_facts(project.data_directory, "f" * 32, "memory:b", [answered], "")
+        for file in project.recovery_files:
+            file.write_bytes(b"\n" + file.read_bytes() + b" \n")
+        (project.data_directory / "unrecorded" / "0.jsonl").mkdir()
+        (project.data_directory / "unrecorded" / "00.jsonl").write_bytes(b"\xff")
         (named,) = recovery_messages(project, project.journal.read()).values()
         assert named.steps[0].command == message.steps[-1].command
-        project.say(recover_statement(project, named.steps[0].command[-1]))
+        save_facts(project.data_directory, RECORD, "memory:a", created("b", OFFERS)[1:], "")
+        assert {"a", "b"} == recovery_messages(project, project.journal.read()).keys()
+        for name in "ab":
+            (command,) = (each.command for each in recovery_messages(project, project.journal.read())[name].steps)
+            project.say(recover_statement(project, command[-1]))
         assert not recovery_messages(project, project.journal.read())
 
     def test_nothing_is_sent_or_settled_before_its_results_are_recovered(self) -> None:
@@ -108,12 +129,15 @@ class TestRecoveryFile:
         assert ["not-recovered"] == [message.name for message in planned.gates]
         assert Verdict.CHANGES is verdict_of_plan(planned, project.now())
 
-    def test_what_cannot_be_saved_is_in_the_message(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(
+        "spoil", [lambda path: path.write_text("in the way"), lambda path: (path.mkdir(), path.chmod(0o777))]
+    )
+    def test_what_cannot_be_saved_is_in_the_message(self, tmp_path: Path, spoil: Callable[[Path], object]) -> None:
         """Where no file can be written, the message has the lines; copied from a terminal, these can be recovered."""
-        (tmp_path / "unrecorded").write_text("in the way")
+        spoil(tmp_path / "unrecorded")
         facts = [replace(fact, by={"user": "ada  of " + "the team " * 20}) for fact in created("a", OFFERS)]
         message = save_facts(tmp_path, RECORD, "memory:a", facts, "")
-        assert message.name == "results-not-saved"
+        assert (message.name, message.what.partition(";")[0]) == ("results-not-saved", "results could not be saved")
         shown = terminal.render(messages_document([message]), terminal.Layout(width=80))
         (tmp_path / "lines").write_text(shown.partition("a file:\n")[2].partition("  Then run")[0])
         project = project_with()
@@ -249,8 +273,7 @@ class TestShow:
                 "status": "unknown", "at": time_of(NOW - 1000), "fields": {},
             }
         ]  # fmt: skip
-        with pytest.raises(SelectionError):
-            find_attempts(project, f"{EU}/nothing")
+        assert OFFERS in raised(SelectionError, find_attempts, project, f"{EU}/offer").what
 
     @pytest.mark.parametrize("where", ["", "*/*/*", "europe/*/offers", EU, "europe/*"])
     def test_what_is_gone_is_shown_for_its_address_alone(self, where: str) -> None:

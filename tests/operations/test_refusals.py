@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from msgspec.structs import replace
-from support.memory_project import EU, URL, MemoryProject, created, desired_of
+from support.memory_project import EU, URL, MemoryProject, created, desired_of, unknown
 from support.memory_record import MemoryStore, record_of
 from support.plan_values import change, plan
 
 from reconciler.errors import Message, ReconcilerError, Refused
 from reconciler.model.outcome import Answer, Outcome
+from reconciler.model.plan import Action
 from reconciler.operations.apply import Session, refuse_too_many, refuse_unpinned
 from reconciler.operations.listening import detect_signature
 from reconciler.operations.plan import make_plan, plaintext_refusal
@@ -32,7 +33,9 @@ from reconciler.record.statements import ConfirmRemoval, Import
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-OFFERS, LOANS = f"{EU}/offers", f"{EU}/loans"
+    from reconciler.record.facts import AnyFact
+
+OFFERS, LOANS, LOST = f"{EU}/offers", f"{EU}/loans", f"{EU}/lost"
 A, B = "a" * 32, "b" * 32
 FACTS = [*created(A, OFFERS), *created(B, OFFERS, "ONB10002"), *created("c" * 32, LOANS)]
 
@@ -60,6 +63,11 @@ class Refusals:
     def kept(self, *attempts: str) -> list[str]:
         """Keep a response to these attempts."""
         return [self.responses.keep(attempt, Answer(Outcome.CREATED, body=b"{}")) for attempt in attempts]
+
+    def having(self, *facts: AnyFact) -> MemoryProject:
+        """Return the project, whose record says these facts too."""
+        self.project.add(*facts)
+        return self.project
 
     def gone(self) -> list[str]:
         """Let nothing be in force at the address; return the attempts there."""
@@ -104,11 +112,12 @@ SERVE, NO_URL = "reconciler sandbox serve", "--url or RECONCILER_SANDBOX_URL"
 DATA, KEPT = "{}/home/data/reconciler", f"{A}-response-"
 Row = tuple["Callable[[Refusals], object]", str, str, list[str]]
 REFUSED: list[Row] = [
-    (lambda at: refuse_too_many(plan(change(), change()), 1), "too-many-creates", "--max-creates", [PLAN]),
+    (lambda at: refuse_too_many(plan(change()), 0), "too-many-creates", "--max-creates", [PLAN]),
     (
         lambda at: refuse_too_many(plan(change(), change(), selection=("europe/*",)), 1), "too-many-creates",
         "--max-creates", [f"{PLAN} -t 'europe/*'"],
     ),
+    (lambda at: Session(at.project, make_plan(tried(at))), "failpoint", "RECONCILER_TEST_FAILPOINT", [""]),
     (pinned, "not-pinned", "--pinned", [""]),
     (differ, "plan-changed", "sha256:0123456789ab", [f"{PLAN} -t 'europe/*' -t 'usa/*' --out {{}}/p"]),
     (lambda at: refuse_overwriting(at.file("p", b"{}")), "plan-would-overwrite", "--out {}/p", [""]),
@@ -127,6 +136,7 @@ REFUSED: list[Row] = [
         "recipients", ["reconciler init --age-key", "reconciler apply -t 'europe/*' --allow-plaintext-responses"],
     ),
     (lambda at: at.project.desired.target("usa/staging", "-t usa/staging"), "target-unknown", "-t usa/staging", [""]),
+    (lambda at: recover_statement(at.project, str(at.directory)), "nothing-to-recover", "{}", []),
     (lambda at: recover_statement(at.project, str(at.path("f"))), "nothing-to-recover", "{}/f", []),
     (lambda at: recover_statement(at.project, str(at.file("f"))), "not-recoverable", "{}/f", []),
     (lambda at: recover_statement(at.project, str(at.file("f", b"\n\nx\n"))), "not-recoverable", "{}/f:3", [""]),
@@ -141,10 +151,21 @@ REFUSED: list[Row] = [
         [f"{SHOWN} --attempt {A}", f"{SHOWN} --attempt {B}"],
     ),
     (
+        lambda at: (
+            at.kept(A, B),
+            response_of(at.having(*created("d" * 32, OFFERS, "ONB10003")), OFFERS, (), Path("key")),
+        ),
+        "several-responses", OFFERS,
+        [f"{SHOWN} --identity key --attempt {A}", f"{SHOWN} --identity key --attempt {B}"],
+    ),
+    (
         lambda at: secret_statement(at.project, OFFERS, (), b"x"), "several-attempts", OFFERS,
         [f"{SET} --attempt {A}", f"{SET} --attempt {B}"],
     ),
     (lambda at: (at.gone(), secret_statement(at.project, OFFERS, (), b"x")), "none-in-force", OFFERS, []),
+    (
+        lambda at: secret_statement(at.having(*unknown("d" * 32, LOST)), LOST, (), b"x"), "none-in-force", LOST, [],
+    ),
     (
         lambda at: secret_statement(at.project, OFFERS, (A,), b' {"id": "1", "key": "x"}'), "secret-is-object", OFFERS,
         [f"{SHOWN} --attempt {A} --field NAME"],
@@ -178,6 +199,14 @@ def wanting(project: MemoryProject) -> MemoryProject:
     return project
 
 
+def tried(at: Refusals) -> MemoryProject:
+    """Return the project whose services are on loopback, all but one."""
+    desired = wanting(at.project).desired
+    targets = {name: replace(target, base_url="http://127.0.0.1:1") for name, target in desired.targets.items()}
+    at.project.__dict__["desired"] = replace(desired, targets=targets)
+    return at.project
+
+
 def said(at: Refusals, act: Callable[[Refusals], object]) -> Message:
     """Return the one message that an act is refused with, or that it returns."""
     try:
@@ -192,9 +221,10 @@ def said(at: Refusals, act: Callable[[Refusals], object]) -> Message:
 
 
 @pytest.mark.parametrize("row", REFUSED, ids=lambda row: row[1])
-def test_refused(tmp_path: Path, row: Row) -> None:
+def test_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, row: Row) -> None:
     """The message has its name, its place and its steps."""
     act, *expected = row
+    monkeypatch.setenv("RECONCILER_TEST_FAILPOINT", "any:99:0" if row[1] == "failpoint" else "")
     message = said(Refusals(tmp_path), act)
     named = [shlex.join(step.command) for step in message.steps]
     where, *commands = (
@@ -205,27 +235,38 @@ def test_refused(tmp_path: Path, row: Row) -> None:
 
 
 @pytest.mark.parametrize(
-    ("overridden", "base", "recipients", "plaintext", "missing"),
+    ("overridden", "base", "recipients", "plaintext", "of_config", "missing"),
     [
-        (("auth_url", "base_url", "audience_base"), "", "age1x", False, []),
-        (("auth_url", "base_url"), "https://api.staging.example", "age1x", False, []),
-        (("auth_url", "base_url"), "https://api.other.example", "age1x", False, ["AUDIENCE_BASE"]),
-        (("base_url",), "", "", True, ["AUTH_URL", "AUDIENCE_BASE"]),
-        (("auth_url", "audience_base"), "", "", False, ["BASE_URL", "RECIPIENTS"]),
+        (("auth_url", "base_url", "audience_base"), "", "age1x", False, "", []),
+        (("auth_url", "base_url"), "https://api.staging.example", "age1x", False, "", []),
+        (("auth_url", "base_url"), "https://api.other.example", "age1x", False, "", ["AUDIENCE_BASE"]),
+        (("base_url",), "", "", True, "", ["AUTH_URL", "AUDIENCE_BASE"]),
+        (("auth_url", "audience_base"), "", "", False, "", ["BASE_URL", "RECIPIENTS"]),
+        (("auth_url", "base_url", "audience_base"), "", "", False, "age1y", ["RECIPIENTS"]),
+        (("auth_url", "base_url", "audience_base"), "", "", True, "age1y", ["RECIPIENTS"]),
     ],
 )
+@pytest.mark.parametrize("action", [Action.CREATE, Action.BLOCKED])
 def test_what_is_not_pinned(
-    overridden: tuple[str, ...], base: str, recipients: str, plaintext: bool, missing: list[str]
-) -> None:
+    overridden: tuple[str, ...], base: str, recipients: str, plaintext: bool, of_config: str, missing: list[str],
+    action: Action,
+) -> None:  # fmt: skip
     """Each variable that is missing is named: the audience if it is not the base URL, recipients if there need be."""
-    planned = plan(change())
+    planned = plan(change(action), recipients=(of_config,) if of_config else ())
     ((name, of_target),) = planned.targets.items()
     there = replace(of_target.target, overridden=overridden, audience_base=base or "https://audience.example")
     planned = replace(planned, targets={name: replace(of_target, target=there)})
     project = Project(Flags(), Sources({"RECONCILER_RECIPIENTS": recipients}, Path()))
+    refuse_unpinned(project, replace(planned, targets={}), plaintext=plaintext)
     try:
         refuse_unpinned(project, planned, plaintext=plaintext)
         named = []
     except Refused as problem:
         named = re.findall("RECONCILER_(?:EUROPE_STAGING_)?([A-Z_]+)", problem.messages[0].what)
     assert missing == named
+
+
+@pytest.mark.parametrize("most", [1, 2, None])
+def test_only_creates_are_counted(most: int | None) -> None:
+    """A plan that makes as many as are allowed, whatever else it does, is not refused."""
+    refuse_too_many(plan(change(), change(Action.BLOCKED), change(Action.REMOVE), change(Action.RESTORE)), most)
