@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import yaml
@@ -16,9 +16,6 @@ from support.refusals import raised
 from reconciler.desired import load
 from reconciler.errors import ConfigError, Refused, SettingsError
 from reconciler.operations.init import BRANCH, WORKFLOW, Choices, Written, initialize, proposed_state
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NEW = ("config/targets.yaml", "config/subscriptions.yaml", "config/.schema.json", ".gitignore")
 
@@ -62,12 +59,18 @@ def test_a_new_project_is_valid(tmp_path: Path) -> None:
     assert [f"cd {tmp_path / 'new'}", *steps] == commands
 
 
-@pytest.mark.parametrize("state", ["file:records.jsonl", "records.jsonl", BRANCH])
-def test_responses_are_encrypted_where_others_use_the_record(tmp_path: Path, state: str) -> None:
+@pytest.mark.parametrize(
+    ("state", "is_shared"),
+    [
+        ("file:records.jsonl", False), ("records.jsonl", False), ("file:///r.jsonl", False), (BRANCH, True),
+        ("git+ssh://git@git.test/x.git#b", True), ("s3://bucket/p", True), ("postgresql://db.test/x", True),
+    ],
+)  # fmt: skip
+def test_responses_are_encrypted_where_others_use_the_record(tmp_path: Path, state: str, is_shared: bool) -> None:
     """A record in a file, whatever its name, is told from one that several machines use."""
     written = init(tmp_path, Choices(state=state))
     advised = ("reconciler", "init", "--age-key") in [step.command for step in written.steps]
-    assert (state == BRANCH, state != BRANCH) == (advised, state in (tmp_path / ".gitignore").read_text())
+    assert (is_shared, not is_shared) == (advised, state in (tmp_path / ".gitignore").read_text())
 
 
 def test_the_example_is_what_init_writes(tmp_path: Path) -> None:
@@ -102,8 +105,11 @@ def test_a_work_tree_with_a_remote_has_the_record_on_a_branch(tmp_path: Path) ->
     git(tmp_path / "alone", "init", "-q")
     repository(tmp_path / "shared")
     (tmp_path / "plain").mkdir()
+    assert BRANCH == proposed_state(tmp_path / "plain", github=True)
     places = [proposed_state(tmp_path / name) for name in ("plain", "alone", "shared", "shared/below")]
     assert ["state.jsonl", "state.jsonl", BRANCH, BRANCH] == places
+    init(tmp_path / "alone", Choices(github=True))
+    assert BRANCH == load(tmp_path / "alone/config").state
     init(tmp_path / "shared")
     assert BRANCH == load(tmp_path / "shared/config").state
 
@@ -120,14 +126,18 @@ def test_credentials_and_not_the_record_are_ignored(tmp_path: Path) -> None:
     assert names[:5] == done.stdout.split()
 
 
-def test_an_existing_gitignore_is_left_alone(tmp_path: Path) -> None:
-    """A step says what to add to it."""
+@pytest.mark.parametrize("text", ["mine\n", ""])
+def test_an_existing_gitignore_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """A step says what to add to it; whoever is in the directory need not go there."""
     (tmp_path / "new").mkdir()
-    (tmp_path / "new/.gitignore").write_text("mine\n")
-    written = init(tmp_path / "new")
+    (tmp_path / "new/.gitignore").write_text(text)
+    monkeypatch.chdir(tmp_path / "new")
+    written = initialize(Path(), Choices(), tmp_path / "data")
     assert ".gitignore" not in written.files
-    assert "mine\n" == (tmp_path / "new/.gitignore").read_text()
-    assert any(".env" in step.text for step in written.steps)
+    assert text == (tmp_path / "new/.gitignore").read_text()
+    ignored = ".env, sandbox.env, sandbox/, notifications.jsonl, plan.json"
+    assert [True] == [step.text.endswith(ignored) for step in written.steps if ".gitignore" in step.text]
+    assert not [step for step in written.steps if step.command[:1] == ("cd",)]
 
 
 def test_an_age_key_is_private_and_outside(tmp_path: Path) -> None:
@@ -150,6 +160,9 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     assert "project-exists" == message.name
     assert "config/subscriptions.yaml, config/targets.yaml" in message.what
     assert before == tree(tmp_path / "new")
+    (tmp_path / "other/config/eu").mkdir(parents=True)
+    (tmp_path / "other/config/eu/a.yml").touch()
+    assert "already exists: config/eu/a.yml;" in raised(Refused, init, tmp_path / "other").what
 
 
 def test_what_is_in_the_way_is_refused(tmp_path: Path) -> None:
@@ -167,6 +180,7 @@ def test_what_is_in_the_way_is_refused(tmp_path: Path) -> None:
     [
         (Choices(regions=("Europe",)), "invalid-name"), (Choices(environments=("a/b",)), "invalid-name"),
         (Choices(("a-b", "a"), ("c", "b-c")), "shared-variables"), (Choices(state="s3"), "place-is-kind"),
+        (Choices(state="Git"), "place-is-kind"),
         (Choices(state="postgresql://me:hunter2@db.test/x"), "state-password"),
         (Choices(state="state.jsonl", github=True), "record-on-runner"),
         (Choices(state="file:///var/lib/state.jsonl", github=True), "record-on-runner"),
@@ -184,24 +198,39 @@ def test_unusable_choices_are_refused(tmp_path: Path, choices: Choices, name: st
 def test_what_is_missing_is_added(tmp_path: Path) -> None:
     """In a project that exists, a key and a workflow are added once, and nothing else is touched."""
     directory = repository(tmp_path / "new")
-    init(directory)
+    init(directory, Choices(environments=("test", "staging", "production", "acceptance"), config="hooks"))
     before = tree(directory)
-    written = init(directory, Choices(age_key=True, github=True))
-    assert ("config/recipients.yaml", WORKFLOW) == written.files
+    written = init(directory, Choices(age_key=True, github=True, config="hooks"))
+    assert ("hooks/recipients.yaml", WORKFLOW) == written.files
+    jobs = yaml.load((directory / WORKFLOW).read_text(), yaml.BaseLoader)["jobs"]
+    assert ["plan", "acceptance", "test", "staging", "production"] == [*jobs]
     assert before == {name: data for name, data in tree(directory).items() if name not in written.files}
-    assert 1 == len(load(directory / "config").recipients)
-    again = init(directory, Choices(age_key=True, github=True))
+    assert 1 == len(load(directory / "hooks").recipients)
+    again = init(directory, Choices(age_key=True, github=True, config="hooks"))
     assert ((), None) == (again.files, again.key)
+    (directory / WORKFLOW).unlink()
+    (directory / WORKFLOW).symlink_to("nowhere")
+    assert () == init(directory, Choices(github=True, config="hooks")).files
 
 
 @pytest.mark.parametrize(
     ("chosen", "declared", "works"),
-    [(BRANCH, "state.jsonl", True), ("state.jsonl", BRANCH, False), ("", BRANCH, True), ("", "state.jsonl", False)],
+    [
+        (BRANCH, "state.jsonl", True),
+        ("state.jsonl", BRANCH, False),
+        ("", BRANCH, True),
+        ("", "state.jsonl", False),
+        ("", "", False),
+        (BRANCH, "", True),
+    ],
 )
 def test_a_workflow_needs_a_place_that_a_runner_has(tmp_path: Path, chosen: str, declared: str, works: bool) -> None:
-    """For the place, a flag is over the configuration, as everywhere."""
+    """For the place, a flag is over the configuration, as everywhere; without either it is a file."""
     directory = repository(tmp_path / "new")
     init(directory, Choices(state=declared))
+    if not declared:
+        config = directory / "config/targets.yaml"
+        config.write_text(config.read_text().replace(f"\nstate: {BRANCH}\n", "\n"))
     if works:
         assert (WORKFLOW,) == init(directory, Choices(state=chosen, github=True)).files
     else:

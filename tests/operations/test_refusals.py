@@ -145,6 +145,7 @@ REFUSED: list[Row] = [
     (lambda at: at.responses.open(f"file:{KEPT}00000000", None), "response-elsewhere", f"{KEPT}*", ["", ""]),
     (unreadable, "response-unreadable", f"{DATA}/responses/{KEPT}*", []),
     (lambda at: response_of(at.project, f"{EU}/x", (), None), "not-recorded", f"{EU}/x", [SHOW]),
+    (lambda at: response_of(at.project, OFFERS, (A[:8],), None), "not-recorded", OFFERS, [SHOW]),
     (lambda at: response_of(at.project, OFFERS, (), None), "no-response", OFFERS, [SET]),
     (
         lambda at: (at.kept(A, B), response_of(at.project, OFFERS, (), None)), "several-responses", OFFERS,

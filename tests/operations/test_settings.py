@@ -40,11 +40,6 @@ def test_setting_that_overrides_the_place_in_config_is_named(tmp_path: Path) -> 
     assert Project(Flags(), Sources({}, tmp_path / "empty")).named_by == ""
 
 
-def error_of(read: Callable[[], object]) -> str:
-    """Return the name of the message that reading ends with."""
-    return raised(SettingsError, read).name
-
-
 def output_of(program: str) -> str:
     """Return what a Python program prints, in a process of its own."""
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
@@ -72,10 +67,11 @@ def test_dotenv_is_not_read_in_ci(tmp_path: Path, everywhere: dict[str, str], ci
 
 def test_secrets_leave_the_environment(tmp_path: Path) -> None:
     """A copy of it still has them, and does not show them."""
-    environ = {"RECONCILER_A_B_CLIENT_SECRET": "hunter2", "RECONCILER_A_B_CLIENT_ID": "x", "AWS_CLIENT_SECRET": "y"}
+    kept = {"RECONCILER_A_B_CLIENT_ID": "x", "AWS_CLIENT_SECRET": "y", SECRETS_DIR: ""}
+    environ = {"RECONCILER_A_B_CLIENT_SECRET": "hunter2", **kept}
     sources = Sources(dict(environ), tmp_path)
     hide_secrets(environ)
-    assert environ.keys() == {"RECONCILER_A_B_CLIENT_ID", "AWS_CLIENT_SECRET"}
+    assert environ == kept
     assert sources.get("RECONCILER_A_B_CLIENT_SECRET") == "hunter2"
     assert "hunter2" not in repr(sources)
 
@@ -131,7 +127,8 @@ def test_no_dotenv(tmp_path: Path, kind: str) -> None:
 def test_a_file_that_cannot_be_used(tmp_path: Path, make: Callable[[Path], object], name: str) -> None:
     """It is an error that names the file, and never an unset variable; it shows nothing and does not block."""
     make(tmp_path / "NAME")
-    assert name == error_of(lambda: Sources({SECRETS_DIR: str(tmp_path)}, tmp_path).get("NAME"))
+    message = raised(SettingsError, Sources({SECRETS_DIR: str(tmp_path)}, tmp_path).get, "NAME")
+    assert (name, str(tmp_path / "NAME")) == (message.name, message.where)
 
 
 @pytest.mark.parametrize("directory", ["none", "file", "file/below", "x" * 300])
@@ -145,7 +142,7 @@ def test_a_directory_that_cannot_be_used(tmp_path: Path, directory: str) -> None
 def test_a_dotenv_that_cannot_be_looked_up(tmp_path: Path) -> None:
     """It is an error, for it may hold the setting."""
     (tmp_path / ".env").symlink_to("x" * 300)
-    assert "setting-unreadable" == error_of(lambda: Sources({}, tmp_path).get("A"))
+    assert "setting-unreadable" == raised(SettingsError, Sources({}, tmp_path).get, "A").name
 
 
 @pytest.mark.parametrize(
@@ -160,8 +157,11 @@ def test_the_directory_may_be_named_in_dotenv(tmp_path: Path, environ: dict[str,
     (tmp_path / ".env").write_text(f"{SECRETS_DIR}=second\n")
     for directory, text in (("first", "1"), ("second", "2")):
         (tmp_path / directory).mkdir()
-        (tmp_path / directory / "A").write_text(text)
-    assert value == Sources(environ, tmp_path).get("A")
+        (tmp_path / directory / "A").write_text(f"\ufeff{text}\n")
+        (tmp_path / directory / SECRETS_DIR).write_text("third")
+    sources = Sources(environ, tmp_path)
+    named = environ.get(SECRETS_DIR) or (None if "CI" in environ else "second")
+    assert (value, named) == (sources.get("A"), sources.get(SECRETS_DIR))
 
 
 def test_loads_lean() -> None:
