@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import subprocess
@@ -27,7 +28,7 @@ def git(directory: Path, *words: str) -> None:
     subprocess.run(("git", "-C", str(directory), *identity, *words), check=True, capture_output=True)
 
 
-def repository(directory: Path, branch: str = "trunk") -> Path:
+def repository_at(directory: Path, branch: str = "trunk") -> Path:
     """Make a work tree with a remote."""
     git(directory, "init", "-q", "-b", branch)
     git(directory, "remote", "add", "origin", "https://git.test/x.git")
@@ -57,6 +58,10 @@ def test_a_new_project_is_valid(tmp_path: Path) -> None:
     commands = [" ".join(step.command) for step in written.steps if step.command]
     steps = ("reconciler validate", "reconciler state init", "reconciler plan")
     assert [f"cd {tmp_path / 'new'}", *steps] == commands
+    for github in (True, False):
+        written = init(tmp_path / f"ci-{github}", Choices(state=BRANCH, begins_here=False, github=github))
+        commands = [" ".join(step.command) for step in written.steps if step.command]
+        assert [f"cd {tmp_path / f'ci-{github}'}", "reconciler validate", "reconciler init --age-key"] == commands
 
 
 @pytest.mark.parametrize(
@@ -86,6 +91,13 @@ def test_names_and_the_place_are_taken(tmp_path: Path) -> None:
     desired = load(tmp_path / "new" / "config")
     assert (["asia/test"], "s3://bucket/records#1") == (list(desired.targets), desired.state)
     assert "RECONCILER_ASIA_TEST_CLIENT_ID" in (tmp_path / "new/config/targets.yaml").read_text()
+    init(tmp_path / "two", Choices(("asia", "africa"), ("staging", "live"), "@me/*.jsonl"))
+    desired = load(tmp_path / "two" / "config")
+    shown = {str(address): each.template for address, each in desired.subscriptions.items()}
+    assert "@me/*.jsonl" == desired.state
+    assert "https://hooks.africa.partner.example/applications" == shown["africa/live/applications"]
+    assert "https://hooks.staging.partner.example/africa/offers" == shown["africa/staging/offers"]
+    assert "RECONCILER_ASIA_STAGING_CLIENT_ID" in (tmp_path / "two/config/targets.yaml").read_text()
 
 
 @pytest.mark.parametrize("url", ["{hooks}/{region}/{name}/{attempt}", "{hooks}/{region}/{name}?attempt={attempt}"])
@@ -103,7 +115,7 @@ def test_the_attempt_is_explained(tmp_path: Path, url: str) -> None:
 def test_a_work_tree_with_a_remote_has_the_record_on_a_branch(tmp_path: Path) -> None:
     """Without a remote, or outside of git, it is a file; the project need not exist yet."""
     git(tmp_path / "alone", "init", "-q")
-    repository(tmp_path / "shared")
+    repository_at(tmp_path / "shared")
     (tmp_path / "plain").mkdir()
     assert BRANCH == proposed_state(tmp_path / "plain", github=True)
     places = [proposed_state(tmp_path / name) for name in ("plain", "alone", "shared", "shared/below")]
@@ -116,7 +128,7 @@ def test_a_work_tree_with_a_remote_has_the_record_on_a_branch(tmp_path: Path) ->
 
 def test_credentials_and_not_the_record_are_ignored(tmp_path: Path) -> None:
     """git ignores `.env` and what a sandbox leaves, but neither the record nor the configuration."""
-    init(repository(tmp_path / "new"), Choices(state="state.jsonl"))
+    init(repository_at(tmp_path / "new"), Choices(state="state.jsonl"))
     names = [
         ".env", "sandbox.env", "sandbox/x", "notifications.jsonl", "plan.json", "state.jsonl", "config/targets.yaml",
     ]  # fmt: skip
@@ -173,6 +185,11 @@ def test_what_is_in_the_way_is_refused(tmp_path: Path) -> None:
         init(tmp_path / "new", Choices(age_key=True))
     assert {"config"} == {*tree(tmp_path / "new")}
     assert [] == list((tmp_path / "data/identities").iterdir())
+    (tmp_path / "other/config").mkdir(parents=True)
+    for name in (".gitignore", "config/.schema.json"):
+        (tmp_path / "other" / name).symlink_to("nowhere")
+    assert "already exist: .gitignore, config/.schema.json;" in raised(Refused, init, tmp_path / "other").what
+    assert {} == tree(tmp_path / "other")
 
 
 @pytest.mark.parametrize(
@@ -197,7 +214,7 @@ def test_unusable_choices_are_refused(tmp_path: Path, choices: Choices, name: st
 
 def test_what_is_missing_is_added(tmp_path: Path) -> None:
     """In a project that exists, a key and a workflow are added once, and nothing else is touched."""
-    directory = repository(tmp_path / "new")
+    directory = repository_at(tmp_path / "new")
     init(directory, Choices(environments=("test", "staging", "production", "acceptance"), config="hooks"))
     before = tree(directory)
     written = init(directory, Choices(age_key=True, github=True, config="hooks"))
@@ -226,7 +243,7 @@ def test_what_is_missing_is_added(tmp_path: Path) -> None:
 )
 def test_a_workflow_needs_a_place_that_a_runner_has(tmp_path: Path, chosen: str, declared: str, works: bool) -> None:
     """For the place, a flag is over the configuration, as everywhere; without either it is a file."""
-    directory = repository(tmp_path / "new")
+    directory = repository_at(tmp_path / "new")
     init(directory, Choices(state=declared))
     if not declared:
         config = directory / "config/targets.yaml"
@@ -247,10 +264,10 @@ def test_a_project_with_mistakes_is_not_added_to(tmp_path: Path) -> None:
         init(tmp_path / "new", Choices(age_key=True))
 
 
-@pytest.mark.parametrize("head", [None, "main", "release/2"])
+@pytest.mark.parametrize("head", [None, "main", "release/2,3"])
 def test_the_workflow_is_for_the_default_branch(tmp_path: Path, head: str | None) -> None:
     """The branch is that of origin/HEAD, else the current one; each environment is a job, after the one before."""
-    directory = repository(tmp_path / "new")
+    directory = repository_at(tmp_path / "new")
     if head:
         git(directory, "commit", "-q", "--allow-empty", "-m", "x")
         git(directory, "update-ref", f"refs/remotes/origin/{head}", "HEAD")
@@ -264,24 +281,35 @@ def test_the_workflow_is_for_the_default_branch(tmp_path: Path, head: str | None
 
 
 @pytest.mark.parametrize(
-    "origin", ["", '{"url": "file:///src"}', '{"url": "https://github.com/o/r.git", "vcs_info": {"commit_id": "abc"}}']
-)
-def test_the_workflow_is_pinned_to_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, origin: str) -> None:
+    ("url", "host", "repository"),
+    [
+        ("", "", ""), ("file:///src", "", ""), ("https://github.com/o/r.git", "", "o/r"),
+        ("https://github.com/o/r/", "", "o/r"), ("ssh://git@github.com/o-1/r.s", "", "o-1/r.s"),
+        ("https://ghe.test/o/r", "ghe.test", "o/r"), ("https://github.com/o/r", "ghe.test", ""),
+        ("https://githubxcom/o/r", "", ""),
+    ],
+)  # fmt: skip
+def test_the_workflow_is_pinned_to_a_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, host: str, repository: str
+) -> None:
     """The one that this was installed from; an installation that does not know it says what to fill in."""
+    origin = json.dumps({"url": url, "vcs_info": {"requested_revision": "main", "commit_id": "abc"}}) if url else ""
     monkeypatch.setattr("importlib.metadata.PathDistribution.read_text", lambda *_: origin)
-    written = init(repository(tmp_path / "new"), Choices(github=True))
+    monkeypatch.setenv("GH_HOST", host)
+    written = init(repository_at(tmp_path / "new"), Choices(github=True))
     workflow = (tmp_path / "new" / WORKFLOW).read_text()
     told = [step.text for step in written.steps if "OWNER/REPOSITORY" in step.text]
-    if "abc" in origin:
-        assert ("uses: o/r/.github/workflows/" in workflow, "@abc\n" in workflow, told) == (True, True, [])
-    else:
-        assert ("uses: $/" in workflow, len(told)) == (True, 1)
+    uses = {line.partition("uses: ")[2].split(",")[0] for line in workflow.splitlines() if "uses:" in line}
+    at = f"{repository or '$'}/.github/workflows/{{}}.yml{'@abc' if repository else ''}"
+    assert ({at.format("plan"), at.format("apply")}, bool(repository)) == (uses, not told)
 
 
 def test_a_workflow_below_the_top_is_refused(tmp_path: Path) -> None:
     """GitHub would never read it."""
-    repository(tmp_path / "top")
+    repository_at(tmp_path / "top")
     assert "not-repository-top" == raised(SettingsError, init, tmp_path / "top/below", Choices(github=True)).name
+    (tmp_path / "link").symlink_to("top")
+    assert WORKFLOW in init(tmp_path / "link", Choices(github=True)).files
 
 
 def test_a_disk_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -297,12 +325,20 @@ def test_a_disk_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(OSError, match="No space"):
         init(tmp_path / "new", Choices(age_key=True, github=True))
     assert {} == tree(tmp_path)
+    assert [tmp_path / "data"] == [*tmp_path.iterdir()]
+    assert [0o700] * 2 == [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("data", "data/identities")]
+
+
+def test_git_is_not_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without it there is no branch to propose."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "state.jsonl" == proposed_state(tmp_path)
 
 
 def test_another_repository_of_the_environment_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a hook of git, whose variables name the repository that it is run for."""
-    elsewhere = repository(tmp_path / "elsewhere", "of-another")
-    directory = repository(tmp_path / "new", "trunk")
+    elsewhere = repository_at(tmp_path / "elsewhere", "of-another")
+    directory = repository_at(tmp_path / "new", "trunk")
     git(tmp_path / "alone", "version")
     monkeypatch.setenv("GIT_DIR", str(elsewhere / ".git"))
     monkeypatch.setenv("GIT_WORK_TREE", str(elsewhere))
