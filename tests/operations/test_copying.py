@@ -9,16 +9,26 @@ from unittest.mock import Mock
 import pytest
 from msgspec.structs import replace
 from support.command_line import commands_in
-from support.memory_project import EU, NOW, MemoryProject, created, unknown
+from support.memory_project import EU, NOW, MemoryProject, created, desired_of, unknown
 from support.memory_record import MOVED, RECORD, MemoryStore, append, record_of
 from support.records import time_of
 from support.refusals import raised
 
-from reconciler.errors import Message, RecordClosed, RecordMissing, Refused, StoreUnavailable, step
+from reconciler.errors import (
+    Message,
+    RecordClosed,
+    RecordDamaged,
+    RecordMissing,
+    Refused,
+    SettingsError,
+    StoreUnavailable,
+    step,
+)
 from reconciler.operations.copying import Copy, _at
-from reconciler.operations.project import Flags
+from reconciler.operations.project import Flags, Project
 from reconciler.operations.record import list_entries
-from reconciler.record.chain import link
+from reconciler.operations.settings import Sources
+from reconciler.record.chain import link, parse
 from reconciler.record.facts import Begun, Closed, LossOpened
 from reconciler.record.gates import Note
 from reconciler.record.statements import AcceptLoss, Complete
@@ -179,6 +189,8 @@ def test_there_and_back() -> None:
     prepare.assert_called_once()
     assert set(project.record_at(A).attempts) == {"a", "b"}
     assert (project.plan_opens(A), project.plan_opens(B)) == (True, False)
+    ids = [line.id for line in parse(project.stores[A].data or b"", A)]
+    assert len(ids) == len({*ids})
 
 
 def test_prepare_names_the_steps_left() -> None:
@@ -196,7 +208,7 @@ def test_prepare_names_the_steps_left() -> None:
     assert "another loss" in Copy(project, B, A).prepare().shown[0].what
 
 
-def test_place_in_use_is_refused() -> None:
+def test_place_in_use_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """What FROM has is added to a TO that is open, or copied to another place; another record is merged with none."""
     project = project_to_copy()
     project.stores[B].data = record_of()
@@ -207,6 +219,11 @@ def test_place_in_use_is_refused() -> None:
     told = raised(Refused, Copy(project, A, B).carry_out)
     assert ["reconciler state copy memory:a PLACE"] == commands_in([told])
     assert refusal(project, A, A) == ["copy-to-itself"]
+    monkeypatch.setenv("RECONCILER_TEST_FAILPOINT", "any:9:0")
+    assert "failpoint" == raised(SettingsError, Copy, project, A, B).name
+    files = Project(Flags(), Sources({}, Path()))
+    files.__dict__["desired"] = desired_of(targets={EU: "http://127.0.0.1:1"})
+    assert "copy-to-itself" == raised(Refused, Copy, files, "a.jsonl", f"file:{Path.cwd()}/a.jsonl").name
 
 
 def test_first_gate_of_from_must_be_open() -> None:
@@ -251,6 +268,12 @@ def test_lost_copy_is_not_begun_anew() -> None:
     Copy(project, A, B).carry_out()
     project.stores[B].data = None
     assert refusal(project) == ["copy-lost"]
+    project.stores[B].data = record_of()
+    assert refusal(project) == ["place-in-use"]
+    project.stores[B].data = record_of().replace(b"begun", b"begin", 1)
+    told = raised(RecordDamaged, Copy(project, A, B).carry_out)
+    assert commands_in([told]) == [f"reconciler state verify --state {B}"]
+    project.stores[B].data = None
     project.say(AcceptLoss())
     assert project.record_at(A).closed_to == ""
     assert not project.plan_opens(A)

@@ -233,14 +233,10 @@ def test_what_is_missing_is_added(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("chosen", "declared", "works"),
     [
-        (BRANCH, "state.jsonl", True),
-        ("state.jsonl", BRANCH, False),
-        ("", BRANCH, True),
-        ("", "state.jsonl", False),
-        ("", "", False),
-        (BRANCH, "", True),
+        (BRANCH, "state.jsonl", True), ("state.jsonl", BRANCH, False), ("", BRANCH, True), ("", "state.jsonl", False),
+        ("", "", False), (BRANCH, "", True),
     ],
-)
+)  # fmt: skip
 def test_a_workflow_needs_a_place_that_a_runner_has(tmp_path: Path, chosen: str, declared: str, works: bool) -> None:
     """For the place, a flag is over the configuration, as everywhere; without either it is a file."""
     directory = repository_at(tmp_path / "new")

@@ -24,11 +24,10 @@ from reconciler.operations.project import Flags, Project
 from reconciler.operations.record import find_attempts, list_entries
 from reconciler.operations.recovery_file import recover_statement, recovery_messages, save_facts
 from reconciler.operations.responses import Responses
-from reconciler.operations.sandbox import list_subscriptions, sandbox_served, trigger_event
+from reconciler.operations.sandbox import list_subscriptions, sandbox_served
 from reconciler.operations.secrets import response_of, secret_statement, secrets_of
 from reconciler.operations.settings import Sources
-from reconciler.operations.statements import prepare, refuse_unexpected
-from reconciler.record.statements import ConfirmRemoval, Import
+from reconciler.record.statements import ConfirmRemoval
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -138,6 +137,10 @@ REFUSED: list[Row] = [
     (lambda at: at.project.desired.target("usa/staging", "-t usa/staging"), "target-unknown", "-t usa/staging", [""]),
     (lambda at: recover_statement(at.project, str(at.directory)), "nothing-to-recover", "{}", []),
     (lambda at: recover_statement(at.project, str(at.path("f"))), "nothing-to-recover", "{}/f", []),
+    (
+        lambda at: recover_statement(at.project, str(at.file("f", record_of().replace(b"begun", b"begin", 1)))),
+        "record-damaged", "{}/f:1", ["reconciler state verify"],
+    ),
     (lambda at: recover_statement(at.project, str(at.file("f"))), "not-recoverable", "{}/f", []),
     (lambda at: recover_statement(at.project, str(at.file("f", b"\n\nx\n"))), "not-recoverable", "{}/f:3", [""]),
     (not_recovered, "not-recovered", "memory:a", [f"reconciler state recover {DATA}/unrecorded/*.jsonl"]),
@@ -175,19 +178,12 @@ REFUSED: list[Row] = [
     (lambda at: find_attempts(at.project, "offers"), "bad-address", "offers", []),
     (lambda at: find_attempts(at.project, f"{EU}/x"), "not-recorded", f"{EU}/x", [SHOW]),
     (lambda at: list_entries(at.project, "usa/*"), "not-recorded", "usa/*", [SHOW]),
-    (
-        lambda at: refuse_unexpected(prepare(at.project, Import(LOANS, url=URL.format("x"), codes=("ONB10001",))), "x"),
-        "proposal-changed", "--expect-digest", [""],
-    ),
-    (lambda at: prepare(at.project, Import(LOANS, codes=("loan",))), "bad-code", "--code", []),
-    (lambda at: prepare(at.project, Import("loans")), "bad-address", "loans", []),
     (lambda at: detect_signature([], [b"x"]), "no-scheme", "", [""]),
     (lambda at: served(at, 86_400.5), "bad-interval", "--retry-interval", []),
     (lambda at: served(at, -0.5), "bad-interval", "--retry-interval", []),
     (lambda at: served(at, env_file=at.file("e", b"X=1")), "env-file-unusable", "--env-file {}/e", [""]),
     (lambda at: served(at, env_file=at.directory), "env-file-unusable", "--env-file {}", [""]),
     (lambda at: served(at, env_file=at.path("x/e")), "env-file-unusable", "--env-file {}/x/e", []),
-    (lambda at: trigger_event("http://127.0.0.1:1", "X", b"[]", 1, None), "bad-properties", "--properties", []),
     (lambda at: list_subscriptions("https://a.test"), "no-sandbox-url", NO_URL, [SERVE]),
     (lambda at: list_subscriptions("http://me@127.0.0.1:1"), "no-sandbox", "http://127.0.0.1:1", [SERVE]),
 ]  # fmt: skip

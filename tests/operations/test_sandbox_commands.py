@@ -61,18 +61,11 @@ def test_env_file_of_a_person_is_left_as_it_is(tmp_path: Path, mark: str) -> Non
     )
 
 
-@pytest.mark.parametrize(
-    ("fault", "message"),
-    [
-        ("500=often", "bad-probability"),
-        ("500=", "bad-probability"),
-        ("500=nan", "bad-probability"),
-        ("x", "unknown-fault"),
-    ],
-)
-def test_bad_faults(fault: str, message: str) -> None:
+@pytest.mark.parametrize("fault", ["500=often", "500=", "500=nan", "x"])
+def test_bad_faults(fault: str) -> None:
     """Probabilities are numbers, faults have names."""
-    assert message == raised(SettingsError, sandbox_served(0, [STAGING], None, None, 0.0, [fault]).__enter__).name
+    name = raised(SettingsError, sandbox_served(0, [STAGING], None, None, 0.0, [fault]).__enter__).name
+    assert name == ("unknown-fault" if fault == "x" else "bad-probability")
 
 
 def test_options_reach_the_sandbox(tmp_path: Path) -> None:
