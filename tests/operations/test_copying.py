@@ -37,30 +37,8 @@ OFFERS, A, B = f"{EU}/offers", "memory:a", "memory:b"
 STEPS = 3
 
 
-class Killed(BaseException):
+class Killed(Exception):
     """The process is killed."""
-
-
-class KilledAt:
-    """Stores that kill the process before, or after, the n-th append to any of them."""
-
-    def __init__(self, project: MemoryProject, number: int, *, done: bool) -> None:
-        self.left = number
-        for store in project.stores.values():
-            self._wrap(store, done=done)
-
-    def _wrap(self, store: MemoryStore, *, done: bool) -> None:
-        original = store.append
-
-        def append(head: str | None, lines: bytes, summary: str, *, second: str | None = None) -> None:
-            self.left -= 1
-            if self.left or done:
-                original(head, lines, summary, second=second)
-            if not self.left:
-                store.append = original  # type: ignore[method-assign]
-                raise Killed
-
-        store.append = append  # type: ignore[method-assign]
 
 
 def project_to_copy(*, second: bool = False) -> MemoryProject:
@@ -72,10 +50,12 @@ def project_to_copy(*, second: bool = False) -> MemoryProject:
 
 
 def killed(project: MemoryProject, number: int, *, done: bool = True) -> MemoryProject:
-    """Return the project after its copy was killed at the n-th append."""
-    KilledAt(project, number, done=done)
-    with pytest.raises(Killed):
-        Copy(project, A, B).carry_out()
+    """Return the project after its copy was killed at, and after, each append up to the n-th: to TO, FROM, and TO."""
+    for step_taken, place in zip(range(1, number + 1), (B, A, B), strict=False):
+        store = project.stores[place]
+        (store.declare_lost_answers if done or step_taken < number else store.declare_failures)(Killed())
+        with pytest.raises(Killed):
+            Copy(project, A, B).carry_out()
     return project
 
 
@@ -199,7 +179,9 @@ def test_prepare_names_the_steps_left() -> None:
     project.add(LossOpened(at=time_of(NOW), loss="other", cause="accepted"))
     for number, left in enumerate(([B, A, B], [A, B], [B])):
         if number:
-            killed(project, 1)
+            project.stores[(B, A)[number - 1]].declare_lost_answers(Killed())
+            with pytest.raises(Killed):
+                Copy(project, A, B).carry_out()
         before = [project.stores[place].data for place in (A, B)]
         shown = Copy(project, A, B).prepare().shown
         assert ([message.where for message in shown], "of 6 entries" in shown[-1].what) == (left, number < 2)

@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from support.raw_server import RawServer
 from support.refusals import raised
 from support.sandbox_client import STAGING, create
 
@@ -96,14 +95,6 @@ def test_server_that_is_no_sandbox(status: int, answer: bytes) -> None:
         assert "no-sandbox" == raised(CallFailed, delete_subscription, server.url, "x").name
         assert "no-sandbox" == raised(CallFailed, list_subscriptions, server.url).name
     assert "no-sandbox" == raised(CallFailed, list_subscriptions, server.url).name
-
-
-def test_server_that_ends_the_connection() -> None:
-    """What happened is named, though the system has no words for it."""
-    server = RawServer(lambda _: None)
-    message = raised(CallFailed, list_subscriptions, server.url)
-    server.close()
-    assert ("no-sandbox", "cannot reach the sandbox: RemoteDisconnected") == (message.name, message.what)
 
 
 @pytest.mark.parametrize("properties", [b"", b"[]", b"{", b"\xff", b"null", b"[" * 100_000])
