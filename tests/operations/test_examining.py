@@ -14,7 +14,7 @@ from reconciler.model.desired import Desired
 from reconciler.model.plan import Health
 from reconciler.operations.doctor import examine
 from reconciler.operations.project import Flags, Project
-from reconciler.operations.settings import Sources
+from reconciler.operations.settings import SECRETS_DIR, Sources
 
 US = "usa/staging"
 
@@ -59,6 +59,15 @@ def test_mistakes_are_not_all_told(tmp_path: Path, count: int) -> None:
 def test_record_that_cannot_be_read() -> None:
     """Its place is named, and nothing is written there."""
     project = MemoryProject(desired=Desired({}, {}))
-    project.journal.store.declare_unreadable(StoreUnavailable(Message("store-down", "no network")))  # type: ignore[attr-defined]
+    problem = StoreUnavailable(Message("store-down", "no network"), Message("store-down", "no DNS", "memory:b"))
+    project.journal.store.declare_unreadable(problem)  # type: ignore[attr-defined]
     told = [(finding.check, finding.message.located) for finding in examine(project, (), write=True)]
-    assert [("config", "config"), ("record", "memory:a"), ("responses", "recipients")] == told
+    assert [("config", "config"), ("record", "memory:a"), ("record", "memory:b"), ("responses", "recipients")] == told
+
+
+def test_settings_that_cannot_be_read(tmp_path: Path) -> None:
+    """That is a finding like any other."""
+    (tmp_path / "a.yaml").write_text(f"targets: {{{EU}: {{auth_url: 'https://l.test', base_url: 'https://a.test'}}}}\n")
+    project = Project(Flags(config=str(tmp_path), state="memory"), Sources({SECRETS_DIR: "none"}, tmp_path))
+    told = [(finding.check, finding.health, finding.message.name) for finding in examine(project, ())]
+    assert ("config", Health.FAILED, "secrets-dir-unusable") == told[0]

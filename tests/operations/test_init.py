@@ -268,12 +268,12 @@ def test_the_workflow_is_for_the_default_branch(tmp_path: Path, head: str | None
         git(directory, "commit", "-q", "--allow-empty", "-m", "x")
         git(directory, "update-ref", f"refs/remotes/origin/{head}", "HEAD")
         git(directory, "symbolic-ref", "refs/remotes/origin/HEAD", f"refs/remotes/origin/{head}")
-    written = init(directory, Choices(github=True))
+    written = init(directory, Choices(environments=("staging", "live"), github=True))
     assert WORKFLOW in written.files
     workflow = yaml.load((directory / WORKFLOW).read_text(), yaml.BaseLoader)
     assert [head or "trunk"] == workflow["on"]["push"]["branches"]
-    assert {"plan", "staging", "production"} <= {*workflow["jobs"]}
-    assert "staging" in str(workflow["jobs"]["production"]["needs"])
+    assert ["plan", "staging", "live"] == [*workflow["jobs"]]
+    assert "staging" in str(workflow["jobs"]["live"]["needs"])
 
 
 @pytest.mark.parametrize(

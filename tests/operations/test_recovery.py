@@ -53,11 +53,12 @@ class TestRecoveryFile:
         (file,) = (tmp_path / "unrecorded").glob("*.jsonl")
         assert message.steps[-1].command == ("reconciler", "state", "recover", str(file))
         assert file.stat().st_mode & 0o777 == 0o600
-        project.say(recover_statement(project, str(file)))
-        assert project.record_at().attempts["a"].status is Status.LIVE
-        assert project.say(recover_statement(project, str(file))).facts == ()
         (tmp_path / "edited").write_text(re.sub(',"origin":"[0-9a-f]+"', "", file.read_text()))
-        assert project.say(recover_statement(project, str(tmp_path / "edited"))).facts == ()
+        for source in (str(file), str(tmp_path / "edited"), str(file)):
+            assert recover_statement(project_with(), str(file)).lines == recover_statement(project_with(), source).lines
+            project.say(recover_statement(project, source))
+            assert project.record_at().attempts["a"].status is Status.LIVE
+        assert project.say(recover_statement(project, str(file))).facts == ()
 
     def test_id_from_another_history_is_kept(self, tmp_path: Path) -> None:
         """A fact that has an origin keeps it in the file."""

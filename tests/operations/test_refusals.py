@@ -6,6 +6,7 @@ import re
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import Mock, patch
 
 import pytest
 from msgspec.structs import replace
@@ -91,6 +92,12 @@ def not_recovered(at: Refusals) -> object:
     return [*recovery_messages(at.project, at.project.journal.read()).values()]
 
 
+def unreadable_input(at: Refusals) -> None:
+    """Recover from a standard input that fails."""
+    with patch("sys.stdin", Mock(buffer=Mock(read=Mock(side_effect=OSError(5, "broken"))))):
+        recover_statement(at.project, "-")
+
+
 def served(at: Refusals, interval: float = 15.0, env_file: Path | None = None) -> None:
     """Serve a sandbox."""
     with sandbox_served(0, [EU], None, env_file, interval):
@@ -143,6 +150,7 @@ REFUSED: list[Row] = [
     ),
     (lambda at: recover_statement(at.project, str(at.file("f"))), "not-recoverable", "{}/f", []),
     (lambda at: recover_statement(at.project, str(at.file("f", b"\n\nx\n"))), "not-recoverable", "{}/f:3", [""]),
+    (unreadable_input, "recovery-unreadable", "-", []),
     (not_recovered, "not-recovered", "memory:a", [f"reconciler state recover {DATA}/unrecorded/*.jsonl"]),
     (lambda at: at.responses.open(f"file:{A}-response-00", None), "response-elsewhere", "", ["", ""]),
     (lambda at: at.responses.open(f"file:{KEPT}00000000", None), "response-elsewhere", f"{KEPT}*", ["", ""]),
