@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from pathlib import Path
@@ -10,17 +11,19 @@ from unittest.mock import Mock, patch
 
 import pytest
 from msgspec.structs import replace
-from support.memory_project import EU, URL, MemoryProject, created, desired_of, unknown
+from support.memory_project import EU, URL, MemoryProject, created, desired_of, project_with, unknown
 from support.memory_record import MemoryStore, record_of
 from support.plan_values import change, plan
+from support.refusals import raised
 
 from reconciler.errors import Message, ReconcilerError, Refused
+from reconciler.model.address import TargetName
 from reconciler.model.outcome import Answer, Outcome
-from reconciler.model.plan import Action
+from reconciler.model.plan import Action, Change, Request
 from reconciler.operations.apply import Session, refuse_too_many, refuse_unpinned
 from reconciler.operations.listening import detect_signature
-from reconciler.operations.plan import make_plan, plaintext_refusal
-from reconciler.operations.plan_file import load_plan, refuse_changed, refuse_overwriting
+from reconciler.operations.plan import has_work, make_plan, plaintext_refusal
+from reconciler.operations.plan_file import SavedChange, SavedPlan, load_plan, refuse_changed, refuse_overwriting
 from reconciler.operations.project import Flags, Project
 from reconciler.operations.record import find_attempts, list_entries
 from reconciler.operations.recovery_file import recover_statement, recovery_messages, save_facts
@@ -275,3 +278,63 @@ def test_what_is_not_pinned(
 def test_only_creates_are_counted(most: int | None) -> None:
     """A plan that makes as many as are allowed, whatever else it does, is not refused."""
     refuse_too_many(plan(change(), change(Action.BLOCKED), change(Action.REMOVE), change(Action.RESTORE)), most)
+
+
+def test_where_responses_may_be_kept() -> None:
+    """Unencrypted only in a file beside a record that this machine keeps; a plan without creates has none."""
+    project = MemoryProject()
+    for in_ci in (True, False):
+        for path in (None, Path("state.jsonl")):
+            project.in_ci, project.journal.store.path = in_ci, path
+            others = plan(change(), recipients=("age1x",)), plan(change(Action.REMOVE), change(Action.BLOCKED))
+            told = [plaintext_refusal(project, each) is not None for each in (plan(change()), *others)]
+            assert [in_ci or path is None, False, False] == told
+
+
+@pytest.mark.parametrize("action", [*Action])
+def test_what_an_apply_has_to_do(action: Action) -> None:
+    """Facts to append are work too, blocked changes are none."""
+    assert (action is not Action.BLOCKED) == has_work(plan(change(Action.BLOCKED), change(action)))
+
+
+def test_account_of_another_blocks_the_plan() -> None:
+    """The client ids in the settings count."""
+    wanted = desired_of({OFFERS: (("ONB10001", "ONB10002"), URL.format("offers"))})
+    project = project_with(*created(A, OFFERS, account="sha256:one"), desired=wanted)
+    for account, action in (("sha256:one", Action.EXTEND), ("sha256:two", Action.BLOCKED)):
+        project.known_accounts = {TargetName(EU): account}
+        assert [action] == [each.action for each in make_plan(project).plan.changes]
+
+
+def test_differences_from_the_reviewed_plan(tmp_path: Path) -> None:
+    """All are told: what is gone, what is new, and what of each change is another; a link or a device is no plan."""
+
+    def saved(name: str, action: Action, digest: str = "old", **fields: object) -> SavedChange:
+        return SavedChange(f"{EU}/{name}", action, digest, **fields)
+
+    def new(name: str, action: Action, *codes: str, url: str = "u", digest: str = "new") -> Change:
+        return change(action, f"{EU}/{name}", digest=digest, after=Request(codes, url), request=None)
+
+    reviewed = (
+        saved("y", Action.CREATE), saved("b", Action.REMOVE), saved("same", Action.CREATE, "x"),
+        saved("n", Action.RETRY, request={"eventCodes": ["A"], "webhookUrl": "u"}),
+        saved("m", Action.REPLACE, after={"eventCodes": ["A"], "webhookUrl": "v"}),
+        saved("k", Action.EXTEND, after={"eventCodes": ["A"], "webhookUrl": "u"}),
+    )  # fmt: skip
+    now = plan(
+        new("m", Action.REPLACE, "A"), new("k", Action.EXTEND, "A", "B"), new("n", Action.RETRY, "A"),
+        new("z", Action.CREATE), new("c", Action.REMOVE), new("same", Action.CREATE, digest="x"),
+    )  # fmt: skip
+    message = raised(Refused, refuse_changed, now, "sha256:other", SavedPlan("1.0", "", (), reviewed), tmp_path / "p")
+    told = [re.sub(rf"^(\w+) {EU}/(\w+): (?:changed: )?", "\\1 \\2 ", step.text) for step in message.steps]
+    unseen = "the record, the service URLs or the recipients"
+    assert told[:-1] == [
+        "remove b no longer planned", "create y no longer planned", "remove c not in the reviewed plan",
+        "create z not in the reviewed plan", 'extend k eventCodes ["A"] -> ["A","B"]',
+        'replace m webhookUrl "v" -> "u"', f"retry n {unseen}",
+    ]  # fmt: skip
+    same = SavedPlan("1.0", "", (), (saved("same", Action.CREATE, "x"),))
+    message = raised(Refused, refuse_changed, plan(new("same", Action.CREATE, digest="x")), "sha256:other", same)
+    assert message.steps[0].text == f"{unseen} have changed"
+    for path in (tmp_path, tmp_path / "none", Path(os.devnull)):
+        refuse_overwriting(path)
