@@ -23,7 +23,15 @@ from reconciler.model.plan import Action, Change, Request
 from reconciler.operations.apply import Session, refuse_too_many, refuse_unpinned
 from reconciler.operations.listening import detect_signature
 from reconciler.operations.plan import has_work, make_plan, plaintext_refusal
-from reconciler.operations.plan_file import SavedChange, SavedPlan, load_plan, refuse_changed, refuse_overwriting
+from reconciler.operations.plan_file import (
+    SavedChange,
+    SavedPlan,
+    SavedRecord,
+    load_plan,
+    refuse_changed,
+    refuse_overwriting,
+    unreviewed_changes,
+)
 from reconciler.operations.project import Flags, Project
 from reconciler.operations.record import find_attempts, list_entries
 from reconciler.operations.recovery_file import recover_statement, recovery_messages, save_facts
@@ -338,3 +346,10 @@ def test_differences_from_the_reviewed_plan(tmp_path: Path) -> None:
     assert message.steps[0].text == f"{unseen} have changed"
     for path in (tmp_path, tmp_path / "none", Path(os.devnull)):
         refuse_overwriting(path)
+
+
+def test_one_plan_on_this_record_is_enough() -> None:
+    """Of the plans of a review that show a change, any may have been made from a head of this record."""
+    shown = [SavedPlan("1.0", "", (), (SavedChange(LOANS, "create", "d"),), SavedRecord(head)) for head in "ab"]
+    for known in "ab":
+        assert [] == unreviewed_changes(shown[0], [shown], known.__eq__)
