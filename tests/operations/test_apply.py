@@ -13,8 +13,10 @@ from msgspec.structs import replace
 from pyrage.x25519 import Identity  # type: ignore[import-untyped]
 from support.memory_project import API, EU, URL, MemoryProject, created, desired_of
 from support.memory_record import MemoryStore, record_of
+from support.refusals import raised
 
 from reconciler.applying.events import Limits
+from reconciler.errors import RecordError, SettingsError
 from reconciler.model.address import Address, TargetName
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.model.plan import Action, Applied, Done, Result, Verdict
@@ -55,7 +57,9 @@ def test_each_signal_asks_for_the_end(number: signal.Signals) -> None:
 
 def project_to_apply(**desired: Any) -> MemoryProject:
     """Return a project of two targets, with a create for one of them, and settings of its own."""
-    project = MemoryProject({"memory:a": MemoryStore(record_of(*created("old", f"{EU}/gone")))})
+    project = MemoryProject(
+        {"memory:a": MemoryStore(record_of(*created("a", f"{EU}/gone"), *created("b", f"{US}/gone")))}
+    )
     wanted = {f"{EU}/offers": (("ONB10001",), URL.format("offers"))}
     project.__dict__["desired"] = desired_of(wanted, {EU: API, US: API}, **desired)
     project.flags = Flags(state="memory:a", timeout=7.0, parallelism=3)
@@ -73,7 +77,7 @@ def test_what_a_run_is_given(monkeypatch: pytest.MonkeyPatch, in_ci: bool, patie
     project.in_ci = in_ci
     carried = Mock(return_value=Applied((), Verdict.DONE))
     monkeypatch.setattr(operation, "carry_out", carried)
-    planned = make_plan(project, ("europe/*",), allow_empty=True)
+    planned = make_plan(project, ("*/*",), allow_empty=True)
     assert Session(project, planned, plaintext=True).carry_out(Mock()).signal is None
     plan, reading, ports, limits = carried.call_args.args
     assert (plan, reading, limits) == (planned.plan, planned.reading, Limits(parallelism=3, call_timeout=7.0))
@@ -83,7 +87,7 @@ def test_what_a_run_is_given(monkeypatch: pytest.MonkeyPatch, in_ci: bool, patie
     assert 1 == len(project.recovery_files)
     project.__dict__["desired"] = desired_of({}, {EU: API, US: API})
     left = ports.replan(reading)
-    assert (("europe/*",), [Action.REMOVE]) == (left.selection, [change.action for change in left.changes])
+    assert (("*/*",), [Action.REMOVE] * 2) == (left.selection, [change.action for change in left.changes])
 
 
 @pytest.mark.parametrize("is_sealed", [True, False])
@@ -102,7 +106,10 @@ def test_copies_of_recorded_responses_are_deleted(monkeypatch: pytest.MonkeyPatc
         return Applied(results, Verdict.CHANGES)
 
     monkeypatch.setattr(operation, "carry_out", carry_out)
-    assert signal.SIGTERM == Session(project, make_plan(project), plaintext=not is_sealed).carry_out(Mock()).signal
+    assert (
+        signal.SIGTERM
+        == Session(project, make_plan(project, allow_empty=True), plaintext=not is_sealed).carry_out(Mock()).signal
+    )
     assert [0 if is_sealed else 1, 1] == [len(responses.left(attempt)) for attempt in (A, B)]
 
 
@@ -123,3 +130,17 @@ def test_response_is_kept_or_its_loss_is_told(
     assert ("could not be saved" in (given.detail or "")) is is_lost
     assert (text is not None) is (is_created and not is_lost)
     assert spoil or responses.left(A) == ([text] if text else [])
+
+
+def test_nothing_begins_without_what_it_needs() -> None:
+    """Neither without room for the responses nor without credentials, each of which is named."""
+    project = project_to_apply()
+    project.sources = Sources({}, Path())
+    planned = make_plan(project, allow_empty=True)
+    with pytest.raises(SettingsError) as caught:
+        Session(project, planned, plaintext=True)
+    names = [f"RECONCILER_EUROPE_STAGING_CLIENT_{part}" for part in ("ID", "SECRET")]
+    assert names == [message.where for message in caught.value.messages]
+    (project.data_directory / "responses").rmdir()
+    (project.data_directory / "responses").touch()
+    assert "response-not-saved" == raised(RecordError, Session, project, planned, plaintext=True).name

@@ -46,8 +46,10 @@ def test_white_space_makes_no_other_account(tmp_path: Path) -> None:
     ("secret", "name"),
     [("", "credential-missing"), ("  ", "credential-invalid"), ("hunter2\x00", "credential-invalid")],
 )
-def test_each_mistake_is_told(tmp_path: Path, secret: str, name: str) -> None:
+def test_each_mistake_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, secret: str, name: str) -> None:
     """One message for each variable, which says what to do and shows no value."""
+    for field in ("CLIENT_ID", "CLIENT_SECRET"):
+        monkeypatch.setenv(field, "foreign")
     for field, other in (("CLIENT_ID", "CLIENT_SECRET"), ("CLIENT_SECRET", "CLIENT_ID")):
         with pytest.raises(SettingsError) as caught:
             credentials_of(TARGET, Sources({f"{PREFIX}{field}": secret}, tmp_path))
