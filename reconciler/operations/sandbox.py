@@ -8,7 +8,7 @@ import tempfile
 from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from reconciler.disk import replace_file
@@ -18,8 +18,6 @@ from reconciler.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-
-T = TypeVar("T")
 
 SANDBOX_URL = "RECONCILER_SANDBOX_URL"
 _ANSWER_LIMIT = 1 << 26
@@ -93,22 +91,20 @@ def trigger_event(url: str, code: str, properties: bytes | None, count: int, tar
         if not is_object:
             raise SettingsError(Message("bad-properties", "expected a JSON object in UTF-8", "--properties"))
         body = body[:-1] + b', "properties": ' + properties + b"}"
-    return _call(url, "trigger", lambda answer: int(answer["deliveries"]), body)
+    return int(_call(url, "trigger", lambda answer: int(answer["deliveries"]), body))
 
 
 def list_subscriptions(url: str) -> list[dict[str, Any]]:
     """Return the sandbox's subscriptions in order of creation, as JSON objects."""
-    return _call(url, "state", lambda answer: [dict(each) for each in answer["subscriptions"] if not each["removed"]])
+    return list(_call(url, "state", lambda answer: [each for each in answer["subscriptions"] if not each["removed"]]))
 
 
 def delete_subscription(url: str, subscription_id: str) -> None:
     """Delete a subscription, as the operator does. Raises SettingsError, and CallFailed for an unknown id."""
-    _call(
-        url, "remove", lambda answer: str(answer["removed"]), json.dumps({"subscriptionId": subscription_id}).encode()
-    )
+    _call(url, "remove", lambda answer: answer["removed"], json.dumps({"subscriptionId": subscription_id}).encode())
 
 
-def _call(url: str, what: str, parse: Callable[[Any], T], body: bytes | None = None) -> T:
+def _call(url: str, what: str, parse: Callable[[Any], Any], body: bytes | None = None) -> Any:
     """Return the parsed answer of a sandbox. Raises SettingsError for a URL that is not on loopback, and CallFailed."""
     try:
         parts = urlsplit(url)

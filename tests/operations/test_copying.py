@@ -28,7 +28,7 @@ from reconciler.operations.copying import Copy, _at
 from reconciler.operations.project import Flags, Project
 from reconciler.operations.record import list_entries
 from reconciler.operations.settings import Sources
-from reconciler.record.chain import link, parse
+from reconciler.record.chain import link
 from reconciler.record.facts import Begun, Closed, LossOpened
 from reconciler.record.gates import Note
 from reconciler.record.statements import AcceptLoss, Complete
@@ -169,7 +169,7 @@ def test_there_and_back() -> None:
     prepare.assert_called_once()
     assert set(project.record_at(A).attempts) == {"a", "b"}
     assert (project.plan_opens(A), project.plan_opens(B)) == (True, False)
-    ids = [line.id for line in parse(project.stores[A].data or b"", A)]
+    ids = [line.id for line in project.journal_at(A).read().lines]
     assert len(ids) == len({*ids})
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from support.memory_project import desired_of
 from support.refusals import raised
 
 from reconciler.errors import SettingsError
@@ -36,6 +37,10 @@ def test_setting_that_overrides_the_place_in_config_is_named(tmp_path: Path) -> 
     assert ["`RECONCILER_STATE` in .env", "`RECONCILER_STATE` in the environment"] == names
     assert Project(Flags(state="other.jsonl"), dotenv).named_by == "`--state`"
     assert Project(Flags(), Sources({}, tmp_path / "empty")).named_by == ""
+    for flag, place, expected in ((None, "git:x", "f" * 32), ("other.jsonl", "other.jsonl", "")):
+        project = Project(Flags(state=flag), Sources({}, tmp_path / "empty"))
+        project.__dict__["desired"] = desired_of(state="git:x", record="f" * 32)
+        assert (place, expected) == (project.place, project.journal.expected)
 
 
 def test_the_first_source_counts(tmp_path: Path, everywhere: dict[str, str]) -> None:
@@ -53,8 +58,11 @@ def test_the_first_source_counts(tmp_path: Path, everywhere: dict[str, str]) -> 
 
 
 @pytest.mark.parametrize(("ci", "value"), [("true", None), ("1", None), ("", "of .env")])
-def test_dotenv_is_not_read_in_ci(tmp_path: Path, everywhere: dict[str, str], ci: str, value: str | None) -> None:
+@pytest.mark.usefixtures("everywhere")
+def test_dotenv_is_not_read_in_ci(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ci: str, value: str | None) -> None:
     """A checkout must not choose the settings of a job; an empty `CI` is an unset one."""
+    monkeypatch.setenv("CI", ci)
+    assert bool(ci) == Project(Flags(), Sources({}, tmp_path)).in_ci
     assert value == Sources({"CI": ci}, tmp_path).get(NAME)
 
 
