@@ -186,7 +186,8 @@ class TestSealed:
         responses.prepare()
         assert responses.open(responses.keep(ATTEMPT, ANSWER), identity).body == BODY
         assert [] == responses.left(ATTEMPT)
-        assert name_of(lambda: responses.open(f"file:{ATTEMPT}-response-00000000", identity), RecordError)
+        elsewhere = f"file:{ATTEMPT}-response-00000000"
+        assert name_of(lambda: responses.open(elsewhere, identity), RecordError) == "response-elsewhere"
 
     def test_another_identity(self, directory: Path, identity: Path) -> None:
         """It opens nothing."""
