@@ -122,7 +122,7 @@ class Copy:
                     self._to.catch_up(there)
                 place = there.record.closed_to if there and there.record.closed_to else self._to.place
                 self._from.note_closed(source)
-                named_by = self._project.named_by if self._project.journal.place != self._to.place else ""
+                named_by = self._project.named_by if self._project.journal.place != place else ""
                 use = step(f"{use_place(place, named_by)}; do the same in every clone and in CI")
                 return Message("copied", f"the record {source.record.id} continues here", place, (use,))
             if taken.at_to and self._loss(there) is None:

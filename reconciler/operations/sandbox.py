@@ -17,7 +17,7 @@ from reconciler.model.url import is_loopback
 from reconciler.sandbox import Sandbox
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 SANDBOX_URL = "RECONCILER_SANDBOX_URL"
 _ANSWER_LIMIT = 1 << 26
@@ -91,21 +91,21 @@ def trigger_event(url: str, code: str, properties: bytes | None, count: int, tar
         if not is_object:
             raise SettingsError(Message("bad-properties", "expected a JSON object in UTF-8", "--properties"))
         body = body[:-1] + b', "properties": ' + properties + b"}"
-    return int(_call(url, "trigger", body)["deliveries"])
+    return int(_call(url, "trigger", lambda answer: int(answer["deliveries"]), body))
 
 
 def list_subscriptions(url: str) -> list[dict[str, Any]]:
     """Return the sandbox's subscriptions in order of creation, as JSON objects."""
-    return [subscription for subscription in _call(url, "state")["subscriptions"] if not subscription["removed"]]
+    return list(_call(url, "state", lambda answer: [each for each in answer["subscriptions"] if not each["removed"]]))
 
 
 def delete_subscription(url: str, subscription_id: str) -> None:
     """Delete a subscription, as the operator does. Raises SettingsError, and CallFailed for an unknown id."""
-    _call(url, "remove", json.dumps({"subscriptionId": subscription_id}).encode())
+    _call(url, "remove", lambda answer: answer["removed"], json.dumps({"subscriptionId": subscription_id}).encode())
 
 
-def _call(url: str, what: str, body: bytes | None = None) -> dict[str, Any]:
-    """Return the answer of a sandbox. Raises SettingsError for a URL that is not on loopback, and CallFailed."""
+def _call(url: str, what: str, parse: Callable[[Any], Any], body: bytes | None = None) -> Any:
+    """Return the parsed answer of a sandbox. Raises SettingsError for a URL that is not on loopback, and CallFailed."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme == "http" and parts.port != 0 and is_loopback(parts.hostname or "")
@@ -122,7 +122,7 @@ def _call(url: str, what: str, body: bytes | None = None) -> dict[str, Any]:
         response = connection.getresponse()
         document = json.loads(response.read(_ANSWER_LIMIT))
         if response.status in (200, 202):
-            return dict(document)
+            return parse(document)
         problem = f"rejected ({response.status}): {document['error_description']}"
         raise CallFailed(Message("sandbox-rejected", problem, shown))
     except (OSError, HTTPException) as failure:

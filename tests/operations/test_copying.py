@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
+from msgspec.structs import replace
 from support.command_line import commands_in
-from support.memory_project import EU, NOW, MemoryProject, created, unknown
-from support.memory_record import DOWN, MOVED, RECORD, MemoryStore, record_of
+from support.memory_project import EU, NOW, MemoryProject, created, desired_of, unknown
+from support.memory_record import MOVED, RECORD, MemoryStore, append, record_of
 from support.records import time_of
 from support.refusals import raised
 
-from reconciler.errors import Message, RecordClosed, RecordMissing, Refused, StoreUnavailable, step
+from reconciler.errors import (
+    Message,
+    RecordClosed,
+    RecordDamaged,
+    RecordMissing,
+    Refused,
+    SettingsError,
+    StoreUnavailable,
+    step,
+)
 from reconciler.operations.copying import Copy, _at
-from reconciler.operations.project import Flags
+from reconciler.operations.project import Flags, Project
+from reconciler.operations.record import list_entries
+from reconciler.operations.settings import Sources
 from reconciler.record.chain import link
 from reconciler.record.facts import Begun, Closed, LossOpened
 from reconciler.record.gates import Note
@@ -23,30 +37,8 @@ OFFERS, A, B = f"{EU}/offers", "memory:a", "memory:b"
 STEPS = 3
 
 
-class Killed(BaseException):
+class Killed(Exception):
     """The process is killed."""
-
-
-class KilledAt:
-    """Stores that kill the process before, or after, the n-th append to any of them."""
-
-    def __init__(self, project: MemoryProject, number: int, *, done: bool) -> None:
-        self.left = number
-        for store in project.stores.values():
-            self._wrap(store, done=done)
-
-    def _wrap(self, store: MemoryStore, *, done: bool) -> None:
-        original = store.append
-
-        def append(head: str | None, lines: bytes, summary: str, *, second: str | None = None) -> None:
-            self.left -= 1
-            if self.left or done:
-                original(head, lines, summary, second=second)
-            if not self.left:
-                store.append = original  # type: ignore[method-assign]
-                raise Killed
-
-        store.append = append  # type: ignore[method-assign]
 
 
 def project_to_copy(*, second: bool = False) -> MemoryProject:
@@ -58,10 +50,12 @@ def project_to_copy(*, second: bool = False) -> MemoryProject:
 
 
 def killed(project: MemoryProject, number: int, *, done: bool = True) -> MemoryProject:
-    """Return the project after its copy was killed at the n-th append."""
-    KilledAt(project, number, done=done)
-    with pytest.raises(Killed):
-        Copy(project, A, B).carry_out()
+    """Return the project after its copy was killed at, and after, each append up to the n-th: to TO, FROM, and TO."""
+    for step_taken, place in zip(range(1, number + 1), (B, A, B), strict=False):
+        store = project.stores[place]
+        (store.declare_lost_answers if done or step_taken < number else store.declare_failures)(Killed())
+        with pytest.raises(Killed):
+            Copy(project, A, B).carry_out()
     return project
 
 
@@ -82,7 +76,8 @@ def test_moves_the_record(has_second: bool) -> None:
     assert (record.id, list(record.attempts), record.open_losses) == (RECORD, ["a"], ())
     assert project.record_at(A).closed_to == B
     assert (project.plan_opens(A), project.plan_opens(B)) == (False, True)
-    assert project.stores[B].second == (record.head if has_second else None)
+    for place in (A, B):
+        assert project.stores[place].second == (project.record_at(place).head if has_second else None)
     with pytest.raises(RecordClosed):
         project.add(*created("b", OFFERS))
 
@@ -91,18 +86,40 @@ def test_machine_that_copied_knows_that_the_old_place_is_closed() -> None:
     """It is not suggested where the record is looked for, and the setting that names it is what must change."""
     project = project_to_copy()
     done = Copy(project, A, B).carry_out()
-    assert {note.place: note.closed for note in project.notes.read_all()} == {A: True, B: False}
-    assert [step.text.partition(" overrides")[0] for step in done.steps] == ["`--state`"]
+    for machine in (project, MemoryProject(project.stores)):
+        Copy(machine, A, B).carry_out()
+        assert {note.place: note.closed for note in machine.notes.read_all()} == {A: True, B: False}
+    assert [use.text.partition(" overrides")[0] for use in done.steps] == ["`--state`"]
+
+
+@pytest.mark.parametrize("last", [B, "memory:c"])
+def test_place_where_the_record_continues_is_named(last: str) -> None:
+    """If TO was copied on, that is the last place; a setting must change only if it names another."""
+    stores = project_to_copy().stores
+    Copy(MemoryProject(stores), A, B).carry_out()
+    if last != B:
+        Copy(MemoryProject(stores), B, last).carry_out()
+    for place in (A, B, "memory:c"):
+        project = MemoryProject(stores)
+        project.flags = Flags(state=place)
+        done = Copy(project, A, B).carry_out()
+        begins = (
+            f"set `state: {last}`" if place == last else f"`--state` overrides `state:` in config/; change it to {last}"
+        )
+        assert (done.where, [True]) == (last, [use.text.startswith(begins) for use in done.steps])
 
 
 @pytest.mark.parametrize("done", [False, True])
 @pytest.mark.parametrize("number", range(1, STEPS + 1))
 def test_killed_at_each_step_and_run_again(number: int, done: bool) -> None:
     """Killed before or after each append, both places are never open at once, and the next run completes the copy."""
-    project = killed(project_to_copy(second=True), number, done=done)
+    project = project_to_copy(second=True)
+    digest = Copy(project, A, B).prepare().digest
+    killed(project, number, done=done)
     assert not (project.plan_opens(A) and project.plan_opens(B))
     fresh = MemoryProject(project.stores)
     assert not (fresh.plan_opens(A) and fresh.plan_opens(B))
+    assert digest == Copy(project, A, B).prepare().digest
     Copy(project, A, B).carry_out()
     assert (project.plan_opens(A), project.plan_opens(B)) == (False, True)
     assert list(project.record_at(B).attempts) == ["a"]
@@ -147,20 +164,33 @@ def test_there_and_back() -> None:
     Copy(project, A, B).carry_out()
     journal = project.journal_at(B)
     journal.append(journal.read(), created("b", OFFERS, "ONB10002"), "apply")
+    project.stores[A].prepare = prepare = Mock()  # type: ignore[method-assign]
     Copy(project, B, A).carry_out()
+    prepare.assert_called_once()
     assert set(project.record_at(A).attempts) == {"a", "b"}
     assert (project.plan_opens(A), project.plan_opens(B)) == (True, False)
+    ids = [line.id for line in project.journal_at(A).read().lines]
+    assert len(ids) == len({*ids})
 
 
 def test_prepare_names_the_steps_left() -> None:
     """What is left to do is shown before anybody agrees, and nothing is appended."""
     project = project_to_copy()
-    before = project.stores[A].data
-    assert [message.where for message in Copy(project, A, B).prepare().shown] == [B, A, B]
-    assert (project.stores[A].data, project.stores[B].data) == (before, None)
+    project.add(LossOpened(at=time_of(NOW), loss="other", cause="accepted"))
+    for number, left in enumerate(([B, A, B], [A, B], [B])):
+        if number:
+            project.stores[(B, A)[number - 1]].declare_lost_answers(Killed())
+            with pytest.raises(Killed):
+                Copy(project, A, B).carry_out()
+        before = [project.stores[place].data for place in (A, B)]
+        shown = Copy(project, A, B).prepare().shown
+        assert ([message.where for message in shown], "of 6 entries" in shown[-1].what) == (left, number < 2)
+        assert [project.stores[place].data for place in (A, B)] == before
+    Copy(project, A, B).carry_out()
+    assert "another loss" in Copy(project, B, A).prepare().shown[0].what
 
 
-def test_place_in_use_is_refused() -> None:
+def test_place_in_use_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """What FROM has is added to a TO that is open, or copied to another place; another record is merged with none."""
     project = project_to_copy()
     project.stores[B].data = record_of()
@@ -171,6 +201,11 @@ def test_place_in_use_is_refused() -> None:
     told = raised(Refused, Copy(project, A, B).carry_out)
     assert ["reconciler state copy memory:a PLACE"] == commands_in([told])
     assert refusal(project, A, A) == ["copy-to-itself"]
+    monkeypatch.setenv("RECONCILER_TEST_FAILPOINT", "any:9:0")
+    assert "failpoint" == raised(SettingsError, Copy, project, A, B).name
+    files = Project(Flags(), Sources({}, Path()))
+    files.__dict__["desired"] = desired_of(targets={EU: "http://127.0.0.1:1"})
+    assert "copy-to-itself" == raised(Refused, Copy, files, "a.jsonl", f"file:{Path.cwd()}/a.jsonl").name
 
 
 def test_first_gate_of_from_must_be_open() -> None:
@@ -180,17 +215,33 @@ def test_first_gate_of_from_must_be_open() -> None:
     project.add(*created("b", OFFERS, "ONB10002"))
     project.stores[A].data = before
     assert refusal(project) == ["heads-missing"]
+    with pytest.raises(Refused) as caught:
+        Copy(project, A, B).carry_out()
+    assert commands_in(caught.value.messages) == ["reconciler state recover FILE", "reconciler state accept-loss"]
     project.say(AcceptLoss())
     project.add(Closed(at=time_of(NOW), to="memory:c"))
     assert refusal(project) == ["record-closed"]
 
 
 def test_open_losses_stay_open() -> None:
-    """The copy ends its own loss and no other."""
+    """The copy ends its own loss and no other, of either place; each entry is there once."""
     project = project_to_copy()
-    project.add(LossOpened(at=time_of(NOW), loss="other", cause="accepted"))
+    project.add(LossOpened(at=time_of(NOW), loss="here", cause="accepted"))
+    killed(project, 1)
+    append(project.stores[B], LossOpened(at=time_of(NOW), loss="there", cause="accepted"))
     Copy(project, A, B).carry_out()
-    assert [loss.id for loss in project.record_at(B).open_losses] == ["other"]
+    assert {loss.id for loss in project.record_at(B).open_losses} == {"here", "there"}
+    counts = Counter(entry.kind for entry in list_entries(MemoryProject({A: project.stores[B]})))
+    assert counts == {"begun": 2, "loss": 4, "completed": 2, "intended": 1, "answered": 1, "closed": 1}
+
+
+def test_what_from_lacks_is_not_copied_on() -> None:
+    """FROM was set back once a copy had begun: what this machine has seen is at neither place."""
+    project = killed(project_to_copy(), 1)
+    before = project.stores[A].data
+    project.add(*created("b", OFFERS, "ONB10002"))
+    project.stores[A].data = before
+    assert refusal(project) == ["heads-missing"]
 
 
 def test_lost_copy_is_not_begun_anew() -> None:
@@ -199,6 +250,12 @@ def test_lost_copy_is_not_begun_anew() -> None:
     Copy(project, A, B).carry_out()
     project.stores[B].data = None
     assert refusal(project) == ["copy-lost"]
+    project.stores[B].data = record_of()
+    assert refusal(project) == ["place-in-use"]
+    project.stores[B].data = record_of().replace(b"begun", b"begin", 1)
+    told = raised(RecordDamaged, Copy(project, A, B).carry_out)
+    assert commands_in([told]) == [f"reconciler state verify --state {B}"]
+    project.stores[B].data = None
     project.say(AcceptLoss())
     assert project.record_at(A).closed_to == ""
     assert not project.plan_opens(A)
@@ -281,9 +338,12 @@ def test_unfinished_copy_of_a_place_that_is_lost_can_be_finished(is_lost: bool) 
 def test_failure_names_the_way_on() -> None:
     """A store that fails in the middle ends the run; its message has the command that completes the copy."""
     project = project_to_copy()
-    project.stores[A].declare_failures(DOWN)
-    message = raised(StoreUnavailable, Copy(project, A, B).carry_out)
-    assert message.steps[-1].command == ("reconciler", "state", "copy", A, B)
+    problems = [Message("store-down", "no network", place, (step("wait"),)) for place in (A, B)]
+    project.stores[A].declare_failures(StoreUnavailable(*problems))
+    with pytest.raises(StoreUnavailable) as caught:
+        Copy(project, A, B).carry_out()
+    resume = step("then complete the copy", "reconciler", "state", "copy", A, B)
+    assert tuple(replace(each, steps=(*each.steps, resume)) for each in problems) == caught.value.messages
     Copy(project, A, B).carry_out()
 
 

@@ -6,6 +6,7 @@ import traceback
 from typing import TYPE_CHECKING
 
 import pytest
+from support.memory_project import desired_of
 
 from reconciler.errors import SettingsError
 from reconciler.model.address import TargetName
@@ -25,7 +26,7 @@ def test_from_every_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("CLIENT_ID", "foreign")
     monkeypatch.setenv(f"{PREFIX}CLIENT_ID", "foreign")
     (tmp_path / f"{PREFIX}CLIENT_SECRET").write_text(" hunter2 \n")
-    sources = Sources({f"{PREFIX}CLIENT_ID": "client-1", SECRETS_DIR: str(tmp_path)}, tmp_path)
+    sources = Sources({f"{PREFIX}CLIENT_ID": " client-1\n", SECRETS_DIR: str(tmp_path)}, tmp_path)
     credentials = credentials_of(TARGET, sources)
     assert ("client-1", "hunter2") == (credentials.client_id, credentials.client_secret.get_secret_value())
     assert "hunter2" not in repr(credentials) + str(credentials)
@@ -33,26 +34,25 @@ def test_from_every_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_white_space_makes_no_other_account(tmp_path: Path) -> None:
     """The account that a target is bound to is that of the client id as it is sent."""
-    (tmp_path / "a.yaml").write_text(
-        f"targets: {{{TARGET}: {{auth_url: 'https://login.test', base_url: 'https://api.test'}}}}\n"
-    )
-    accounts = [
-        Project(Flags(config=str(tmp_path)), Sources({f"{PREFIX}CLIENT_ID": text}, tmp_path)).accounts()
-        for text in ("client-1", " client-1\n")
-    ]
-    assert accounts[0] == accounts[1]
+    accounts = []
+    for text in ("client-1", " client-1\n"):
+        project = Project(Flags(), Sources({f"{PREFIX}CLIENT_ID": text}, tmp_path))
+        project.__dict__["desired"] = desired_of(targets={TARGET: "https://api.test"})
+        accounts.append(project.accounts())
+    assert accounts[0] == accounts[1] != {}
 
 
 @pytest.mark.parametrize(
     ("secret", "name"),
     [("", "credential-missing"), ("  ", "credential-invalid"), ("hunter2\x00", "credential-invalid")],
 )
-def test_each_mistake_is_told(tmp_path: Path, secret: str, name: str) -> None:
+def test_each_mistake_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, secret: str, name: str) -> None:
     """One message for each variable, which says what to do and shows no value."""
-    sources = Sources({f"{PREFIX}CLIENT_SECRET": secret}, tmp_path)
-    with pytest.raises(SettingsError) as caught:
-        credentials_of(TARGET, sources)
-    assert [("credential-missing", f"{PREFIX}CLIENT_ID"), (name, f"{PREFIX}CLIENT_SECRET")] == [
-        (message.name, message.where) for message in caught.value.messages
-    ]
-    assert "hunter2" not in "".join(traceback.format_exception(caught.value))
+    for field in ("CLIENT_ID", "CLIENT_SECRET"):
+        monkeypatch.setenv(field, "foreign")
+    for field, other in (("CLIENT_ID", "CLIENT_SECRET"), ("CLIENT_SECRET", "CLIENT_ID")):
+        with pytest.raises(SettingsError) as caught:
+            credentials_of(TARGET, Sources({f"{PREFIX}{field}": secret}, tmp_path))
+        told = {message.where: (message.name, "(the environment)" in message.what) for message in caught.value.messages}
+        assert told == {f"{PREFIX}{field}": (name, bool(secret)), f"{PREFIX}{other}": ("credential-missing", False)}
+        assert "hunter2" not in "".join(traceback.format_exception(caught.value))

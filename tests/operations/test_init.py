@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import yaml
@@ -17,9 +18,6 @@ from reconciler.desired import load
 from reconciler.errors import ConfigError, Refused, SettingsError
 from reconciler.operations.init import BRANCH, WORKFLOW, Choices, Written, initialize, proposed_state
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 NEW = ("config/targets.yaml", "config/subscriptions.yaml", "config/.schema.json", ".gitignore")
 
 
@@ -30,7 +28,7 @@ def git(directory: Path, *words: str) -> None:
     subprocess.run(("git", "-C", str(directory), *identity, *words), check=True, capture_output=True)
 
 
-def repository(directory: Path, branch: str = "trunk") -> Path:
+def repository_at(directory: Path, branch: str = "trunk") -> Path:
     """Make a work tree with a remote."""
     git(directory, "init", "-q", "-b", branch)
     git(directory, "remote", "add", "origin", "https://git.test/x.git")
@@ -60,14 +58,24 @@ def test_a_new_project_is_valid(tmp_path: Path) -> None:
     commands = [" ".join(step.command) for step in written.steps if step.command]
     steps = ("reconciler validate", "reconciler state init", "reconciler plan")
     assert [f"cd {tmp_path / 'new'}", *steps] == commands
+    for github in (True, False):
+        written = init(tmp_path / f"ci-{github}", Choices(state=BRANCH, begins_here=False, github=github))
+        commands = [" ".join(step.command) for step in written.steps if step.command]
+        assert [f"cd {tmp_path / f'ci-{github}'}", "reconciler validate", "reconciler init --age-key"] == commands
 
 
-@pytest.mark.parametrize("state", ["file:records.jsonl", "records.jsonl", BRANCH])
-def test_responses_are_encrypted_where_others_use_the_record(tmp_path: Path, state: str) -> None:
+@pytest.mark.parametrize(
+    ("state", "is_shared"),
+    [
+        ("file:records.jsonl", False), ("records.jsonl", False), ("file:///r.jsonl", False), (BRANCH, True),
+        ("git+ssh://git@git.test/x.git#b", True), ("s3://bucket/p", True), ("postgresql://db.test/x", True),
+    ],
+)  # fmt: skip
+def test_responses_are_encrypted_where_others_use_the_record(tmp_path: Path, state: str, is_shared: bool) -> None:
     """A record in a file, whatever its name, is told from one that several machines use."""
     written = init(tmp_path, Choices(state=state))
     advised = ("reconciler", "init", "--age-key") in [step.command for step in written.steps]
-    assert (state == BRANCH, state != BRANCH) == (advised, state in (tmp_path / ".gitignore").read_text())
+    assert (is_shared, not is_shared) == (advised, state in (tmp_path / ".gitignore").read_text())
 
 
 def test_the_example_is_what_init_writes(tmp_path: Path) -> None:
@@ -83,6 +91,13 @@ def test_names_and_the_place_are_taken(tmp_path: Path) -> None:
     desired = load(tmp_path / "new" / "config")
     assert (["asia/test"], "s3://bucket/records#1") == (list(desired.targets), desired.state)
     assert "RECONCILER_ASIA_TEST_CLIENT_ID" in (tmp_path / "new/config/targets.yaml").read_text()
+    init(tmp_path / "two", Choices(("asia", "africa"), ("staging", "live"), "@me/*.jsonl"))
+    desired = load(tmp_path / "two" / "config")
+    shown = {str(address): each.template for address, each in desired.subscriptions.items()}
+    assert "@me/*.jsonl" == desired.state
+    assert "https://hooks.africa.partner.example/applications" == shown["africa/live/applications"]
+    assert "https://hooks.staging.partner.example/africa/offers" == shown["africa/staging/offers"]
+    assert "RECONCILER_ASIA_STAGING_CLIENT_ID" in (tmp_path / "two/config/targets.yaml").read_text()
 
 
 @pytest.mark.parametrize("url", ["{hooks}/{region}/{name}/{attempt}", "{hooks}/{region}/{name}?attempt={attempt}"])
@@ -100,17 +115,20 @@ def test_the_attempt_is_explained(tmp_path: Path, url: str) -> None:
 def test_a_work_tree_with_a_remote_has_the_record_on_a_branch(tmp_path: Path) -> None:
     """Without a remote, or outside of git, it is a file; the project need not exist yet."""
     git(tmp_path / "alone", "init", "-q")
-    repository(tmp_path / "shared")
+    repository_at(tmp_path / "shared")
     (tmp_path / "plain").mkdir()
+    assert BRANCH == proposed_state(tmp_path / "plain", github=True)
     places = [proposed_state(tmp_path / name) for name in ("plain", "alone", "shared", "shared/below")]
     assert ["state.jsonl", "state.jsonl", BRANCH, BRANCH] == places
+    init(tmp_path / "alone", Choices(github=True))
+    assert BRANCH == load(tmp_path / "alone/config").state
     init(tmp_path / "shared")
     assert BRANCH == load(tmp_path / "shared/config").state
 
 
 def test_credentials_and_not_the_record_are_ignored(tmp_path: Path) -> None:
     """git ignores `.env` and what a sandbox leaves, but neither the record nor the configuration."""
-    init(repository(tmp_path / "new"), Choices(state="state.jsonl"))
+    init(repository_at(tmp_path / "new"), Choices(state="state.jsonl"))
     names = [
         ".env", "sandbox.env", "sandbox/x", "notifications.jsonl", "plan.json", "state.jsonl", "config/targets.yaml",
     ]  # fmt: skip
@@ -120,14 +138,18 @@ def test_credentials_and_not_the_record_are_ignored(tmp_path: Path) -> None:
     assert names[:5] == done.stdout.split()
 
 
-def test_an_existing_gitignore_is_left_alone(tmp_path: Path) -> None:
-    """A step says what to add to it."""
+@pytest.mark.parametrize("text", ["mine\n", ""])
+def test_an_existing_gitignore_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """A step says what to add to it; whoever is in the directory need not go there."""
     (tmp_path / "new").mkdir()
-    (tmp_path / "new/.gitignore").write_text("mine\n")
-    written = init(tmp_path / "new")
+    (tmp_path / "new/.gitignore").write_text(text)
+    monkeypatch.chdir(tmp_path / "new")
+    written = initialize(Path(), Choices(), tmp_path / "data")
     assert ".gitignore" not in written.files
-    assert "mine\n" == (tmp_path / "new/.gitignore").read_text()
-    assert any(".env" in step.text for step in written.steps)
+    assert text == (tmp_path / "new/.gitignore").read_text()
+    ignored = ".env, sandbox.env, sandbox/, notifications.jsonl, plan.json"
+    assert [True] == [step.text.endswith(ignored) for step in written.steps if ".gitignore" in step.text]
+    assert not [step for step in written.steps if step.command[:1] == ("cd",)]
 
 
 def test_an_age_key_is_private_and_outside(tmp_path: Path) -> None:
@@ -150,6 +172,9 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     assert "project-exists" == message.name
     assert "config/subscriptions.yaml, config/targets.yaml" in message.what
     assert before == tree(tmp_path / "new")
+    (tmp_path / "other/config/eu").mkdir(parents=True)
+    (tmp_path / "other/config/eu/a.yml").touch()
+    assert "already exists: config/eu/a.yml;" in raised(Refused, init, tmp_path / "other").what
 
 
 def test_what_is_in_the_way_is_refused(tmp_path: Path) -> None:
@@ -160,6 +185,11 @@ def test_what_is_in_the_way_is_refused(tmp_path: Path) -> None:
         init(tmp_path / "new", Choices(age_key=True))
     assert {"config"} == {*tree(tmp_path / "new")}
     assert [] == list((tmp_path / "data/identities").iterdir())
+    (tmp_path / "other/config").mkdir(parents=True)
+    for name in (".gitignore", "config/.schema.json"):
+        (tmp_path / "other" / name).symlink_to("nowhere")
+    assert "already exist: .gitignore, config/.schema.json;" in raised(Refused, init, tmp_path / "other").what
+    assert {} == tree(tmp_path / "other")
 
 
 @pytest.mark.parametrize(
@@ -167,6 +197,7 @@ def test_what_is_in_the_way_is_refused(tmp_path: Path) -> None:
     [
         (Choices(regions=("Europe",)), "invalid-name"), (Choices(environments=("a/b",)), "invalid-name"),
         (Choices(("a-b", "a"), ("c", "b-c")), "shared-variables"), (Choices(state="s3"), "place-is-kind"),
+        (Choices(state="Git"), "place-is-kind"),
         (Choices(state="postgresql://me:hunter2@db.test/x"), "state-password"),
         (Choices(state="state.jsonl", github=True), "record-on-runner"),
         (Choices(state="file:///var/lib/state.jsonl", github=True), "record-on-runner"),
@@ -183,25 +214,36 @@ def test_unusable_choices_are_refused(tmp_path: Path, choices: Choices, name: st
 
 def test_what_is_missing_is_added(tmp_path: Path) -> None:
     """In a project that exists, a key and a workflow are added once, and nothing else is touched."""
-    directory = repository(tmp_path / "new")
-    init(directory)
+    directory = repository_at(tmp_path / "new")
+    init(directory, Choices(environments=("test", "staging", "production", "acceptance"), config="hooks"))
     before = tree(directory)
-    written = init(directory, Choices(age_key=True, github=True))
-    assert ("config/recipients.yaml", WORKFLOW) == written.files
+    written = init(directory, Choices(age_key=True, github=True, config="hooks"))
+    assert ("hooks/recipients.yaml", WORKFLOW) == written.files
+    jobs = yaml.load((directory / WORKFLOW).read_text(), yaml.BaseLoader)["jobs"]
+    assert ["plan", "acceptance", "test", "staging", "production"] == [*jobs]
     assert before == {name: data for name, data in tree(directory).items() if name not in written.files}
-    assert 1 == len(load(directory / "config").recipients)
-    again = init(directory, Choices(age_key=True, github=True))
+    assert 1 == len(load(directory / "hooks").recipients)
+    again = init(directory, Choices(age_key=True, github=True, config="hooks"))
     assert ((), None) == (again.files, again.key)
+    (directory / WORKFLOW).unlink()
+    (directory / WORKFLOW).symlink_to("nowhere")
+    assert () == init(directory, Choices(github=True, config="hooks")).files
 
 
 @pytest.mark.parametrize(
     ("chosen", "declared", "works"),
-    [(BRANCH, "state.jsonl", True), ("state.jsonl", BRANCH, False), ("", BRANCH, True), ("", "state.jsonl", False)],
-)
+    [
+        (BRANCH, "state.jsonl", True), ("state.jsonl", BRANCH, False), ("", BRANCH, True), ("", "state.jsonl", False),
+        ("", "", False), (BRANCH, "", True),
+    ],
+)  # fmt: skip
 def test_a_workflow_needs_a_place_that_a_runner_has(tmp_path: Path, chosen: str, declared: str, works: bool) -> None:
-    """For the place, a flag is over the configuration, as everywhere."""
-    directory = repository(tmp_path / "new")
+    """For the place, a flag is over the configuration, as everywhere; without either it is a file."""
+    directory = repository_at(tmp_path / "new")
     init(directory, Choices(state=declared))
+    if not declared:
+        config = directory / "config/targets.yaml"
+        config.write_text(config.read_text().replace(f"\nstate: {BRANCH}\n", "\n"))
     if works:
         assert (WORKFLOW,) == init(directory, Choices(state=chosen, github=True)).files
     else:
@@ -218,41 +260,52 @@ def test_a_project_with_mistakes_is_not_added_to(tmp_path: Path) -> None:
         init(tmp_path / "new", Choices(age_key=True))
 
 
-@pytest.mark.parametrize("head", [None, "main", "release/2"])
+@pytest.mark.parametrize("head", [None, "main", "release/2,3"])
 def test_the_workflow_is_for_the_default_branch(tmp_path: Path, head: str | None) -> None:
     """The branch is that of origin/HEAD, else the current one; each environment is a job, after the one before."""
-    directory = repository(tmp_path / "new")
+    directory = repository_at(tmp_path / "new")
     if head:
         git(directory, "commit", "-q", "--allow-empty", "-m", "x")
         git(directory, "update-ref", f"refs/remotes/origin/{head}", "HEAD")
         git(directory, "symbolic-ref", "refs/remotes/origin/HEAD", f"refs/remotes/origin/{head}")
-    written = init(directory, Choices(github=True))
+    written = init(directory, Choices(environments=("staging", "live"), github=True))
     assert WORKFLOW in written.files
     workflow = yaml.load((directory / WORKFLOW).read_text(), yaml.BaseLoader)
     assert [head or "trunk"] == workflow["on"]["push"]["branches"]
-    assert {"plan", "staging", "production"} <= {*workflow["jobs"]}
-    assert "staging" in str(workflow["jobs"]["production"]["needs"])
+    assert ["plan", "staging", "live"] == [*workflow["jobs"]]
+    assert "staging" in str(workflow["jobs"]["live"]["needs"])
 
 
 @pytest.mark.parametrize(
-    "origin", ["", '{"url": "file:///src"}', '{"url": "https://github.com/o/r.git", "vcs_info": {"commit_id": "abc"}}']
-)
-def test_the_workflow_is_pinned_to_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, origin: str) -> None:
+    ("url", "host", "repository"),
+    [
+        ("", "", ""), ("file:///src", "", ""), ("https://github.com/o/r.git", "", "o/r"),
+        ("https://github.com/o/r/", "", "o/r"), ("ssh://git@github.com/o-1/r.s", "", "o-1/r.s"),
+        ("https://ghe.test/o/r", "ghe.test", "o/r"), ("https://github.com/o/r", "ghe.test", ""),
+        ("https://githubxcom/o/r", "", ""),
+    ],
+)  # fmt: skip
+def test_the_workflow_is_pinned_to_a_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, host: str, repository: str
+) -> None:
     """The one that this was installed from; an installation that does not know it says what to fill in."""
+    origin = json.dumps({"url": url, "vcs_info": {"requested_revision": "main", "commit_id": "abc"}}) if url else ""
     monkeypatch.setattr("importlib.metadata.PathDistribution.read_text", lambda *_: origin)
-    written = init(repository(tmp_path / "new"), Choices(github=True))
+    monkeypatch.setenv("GH_HOST", host)
+    written = init(repository_at(tmp_path / "new"), Choices(github=True))
     workflow = (tmp_path / "new" / WORKFLOW).read_text()
     told = [step.text for step in written.steps if "OWNER/REPOSITORY" in step.text]
-    if "abc" in origin:
-        assert ("uses: o/r/.github/workflows/" in workflow, "@abc\n" in workflow, told) == (True, True, [])
-    else:
-        assert ("uses: $/" in workflow, len(told)) == (True, 1)
+    uses = {line.partition("uses: ")[2].split(",")[0] for line in workflow.splitlines() if "uses:" in line}
+    at = f"{repository or '$'}/.github/workflows/{{}}.yml{'@abc' if repository else ''}"
+    assert ({at.format("plan"), at.format("apply")}, bool(repository)) == (uses, not told)
 
 
 def test_a_workflow_below_the_top_is_refused(tmp_path: Path) -> None:
     """GitHub would never read it."""
-    repository(tmp_path / "top")
+    repository_at(tmp_path / "top")
     assert "not-repository-top" == raised(SettingsError, init, tmp_path / "top/below", Choices(github=True)).name
+    (tmp_path / "link").symlink_to("top")
+    assert WORKFLOW in init(tmp_path / "link", Choices(github=True)).files
 
 
 def test_a_disk_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,12 +321,20 @@ def test_a_disk_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(OSError, match="No space"):
         init(tmp_path / "new", Choices(age_key=True, github=True))
     assert {} == tree(tmp_path)
+    assert [tmp_path / "data"] == [*tmp_path.iterdir()]
+    assert [0o700] * 2 == [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("data", "data/identities")]
+
+
+def test_git_is_not_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without it there is no branch to propose."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "state.jsonl" == proposed_state(tmp_path)
 
 
 def test_another_repository_of_the_environment_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a hook of git, whose variables name the repository that it is run for."""
-    elsewhere = repository(tmp_path / "elsewhere", "of-another")
-    directory = repository(tmp_path / "new", "trunk")
+    elsewhere = repository_at(tmp_path / "elsewhere", "of-another")
+    directory = repository_at(tmp_path / "new", "trunk")
     git(tmp_path / "alone", "version")
     monkeypatch.setenv("GIT_DIR", str(elsewhere / ".git"))
     monkeypatch.setenv("GIT_WORK_TREE", str(elsewhere))

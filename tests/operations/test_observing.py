@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
-from support.memory_project import EU, NOW, URL, created, desired_of, project_with, unknown
+from support.command_line import commands_in
+from support.memory_project import API, EU, NOW, URL, created, desired_of, project_with, unknown
 from support.records import time_of
 from support.refusals import raised
 
@@ -17,10 +18,11 @@ from reconciler.model.desired import Verification
 from reconciler.model.record import Status
 from reconciler.operations.observing import observed
 from reconciler.operations.statements import prepare
-from reconciler.record.facts import SecretSet
+from reconciler.record.facts import Received, SecretSet
 from reconciler.record.statements import ConfirmRemoval, Resolve
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 
@@ -30,7 +32,7 @@ OWN, TEMPLATE = URL.format(ID), URL.format("{attempt}")
 ENFORCED = desired_of(verification=Verification("X-Signature", "hmac-sha256"))
 
 
-def capture(path: Path, *lines: dict[str, object]) -> str:
+def capture(path: Path, *lines: Mapping[str, object]) -> str:
     """Write a capture file."""
     file = path / "captured.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -40,10 +42,23 @@ def capture(path: Path, *lines: dict[str, object]) -> str:
 def test_notification_proves_an_attempt(tmp_path: Path) -> None:
     """An unknown attempt with its own URL becomes live; the file observed again adds nothing."""
     project = project_with(*unknown(ID, OFFERS, url=OWN, template=TEMPLATE))
-    file = capture(tmp_path, {"at": time_of(NOW), "url": OWN, "code": "ONB10001"})
-    assert project.say(observed(project, file)).facts
+    times = [time_of(NOW + seconds) for seconds in (-3, -9, 2)]
+    file = capture(tmp_path, *({"at": at, "url": OWN, "code": "ONB10001"} for at in times))
+    (fact,) = project.say(observed(project, file)).facts
+    assert fact == Received(
+        at=fact.at, by=fact.by, base_url=API, url=OWN, code="ONB10001", first=times[1], last=times[2]
+    )
     assert project.record_at().attempts[ID].status is Status.LIVE
     assert project.say(observed(project, file)).facts == ()
+
+
+def test_a_shared_url_proves_no_attempt(tmp_path: Path) -> None:
+    """What arrives there is recorded under the URL that it came to, and settles nothing."""
+    other = "https://other.example/offers"
+    project = project_with(*unknown("a", OFFERS), *created("b", f"{EU}/others", url=other))
+    for url in (URL.format("offers"), other):
+        said = observed(project, capture(tmp_path, {"at": time_of(NOW), "url": url, "code": "ONB10001"}))
+        assert ([url], ()) == ([fact.url for fact in said.received], said.notices)
 
 
 def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,15 +81,18 @@ def test_wrong_word_is_overruled_by_name(tmp_path: Path) -> None:
     assert notice.what.startswith(f"somebody said at {time_of(NOW)} that attempt {ID} was not created")
     project.say(observed(project, file))
     assert project.record_at().attempts[ID].status is Status.LIVE
-    assert observed(project, file).notices == ()
+    assert observed(project, capture(tmp_path, {"at": time_of(NOW + 9), "url": OWN, "code": "X"})).notices == ()
 
 
 def test_secret_that_is_known_is_not_asked_for(tmp_path: Path) -> None:
-    """One that was set by hand serves as well as the response that was lost."""
+    """One set by hand, or in a response that may still come, serves as well; nobody needs that of a retried create."""
     secret = SecretSet(at=time_of(NOW), attempt=ID, secret="file:x")
-    project = project_with(*unknown(ID, OFFERS, url=OWN, template=TEMPLATE), secret)
-    file = capture(tmp_path, {"at": time_of(NOW), "url": OWN, "code": "ONB10001"})
-    assert [("unknown-proven", ())] == [(notice.name, notice.steps) for notice in observed(project, file).notices]
+    lost = unknown(ID, OFFERS, url=OWN, template=TEMPLATE)
+    retried = (*lost, *created("b" * 32, OFFERS, url=URL.format("b" * 32), template=TEMPLATE, supersedes=(ID,)))
+    for facts in ((*lost, secret), retried, unknown(ID, OFFERS, url=OWN, template=TEMPLATE, settled_by=NOW + 1)[:1]):
+        project = project_with(*facts)
+        file = capture(tmp_path, {"at": time_of(NOW), "url": OWN, "code": "ONB10001"})
+        assert [("unknown-proven", ())] == [(notice.name, notice.steps) for notice in observed(project, file).notices]
 
 
 def test_unknown_create_that_is_proven_is_told(tmp_path: Path) -> None:
@@ -119,9 +137,11 @@ def test_removed_code_among_those_still_delivered(tmp_path: Path, removed: str, 
     codes = ("ONB10001", "ONB10002", "ONB10003")
     project = project_with(*created(ID, OFFERS, *codes, url=OWN, template=TEMPLATE))
     project.say(ConfirmRemoval(OFFERS, (ID,), codes=(removed,)))
-    lines: list[dict[str, object]] = [{"at": time_of(NOW + seconds), "url": OWN, "code": code} for code in codes]
+    lines = [{"at": time_of(NOW + seconds), "url": OWN, "code": code} for code in codes]
     for given in (lines, lines[::-1]):
         assert [name] == [notice.name for notice in observed(project, capture(tmp_path, *given)).notices]
+    others = [line for line in lines if line["code"] != removed]
+    assert () == observed(project, capture(tmp_path, *others)).notices
 
 
 @pytest.mark.parametrize("where", ["url", "path"])
@@ -139,6 +159,7 @@ def test_notification_at_a_shared_url_after_a_removal(tmp_path: Path, seconds: i
     (notice,) = observed(project, file).notices
     assert (notice.name, ID in notice.what) == (name, True)
     assert notice.what.startswith("ONB10001 received 1 time, last ")
+    assert (f"arrived {seconds} s after" in notice.what) == (seconds == 45)
     commands = [step.command for step in notice.steps]
     resolve = ("reconciler", "state", "resolve", OFFERS, "--created", "--attempt", ID, "--force")
     assert [resolve] * (name == "notification-after-removal") == commands
@@ -157,10 +178,11 @@ def test_forged_notification_proves_nothing(tmp_path: Path, verified: object, st
 def test_clocks_that_differ(tmp_path: Path, seconds: float, is_taken: bool) -> None:
     """Some minutes are allowed between the clock of the receiver and that of this machine."""
     project = project_with(*unknown(ID, OFFERS, url=OWN, template=TEMPLATE))
-    file = capture(tmp_path, {"at": time_of(NOW + seconds), "url": OWN, "code": "ONB10001"})
-    said = observed(project, file)
-    assert is_taken == (len(said.received) == 1)
-    assert ["unknown-proven" if is_taken else "notification-from-future"] == [notice.name for notice in said.notices]
+    for verified in (None, True):
+        line = {"at": time_of(NOW + seconds), "url": OWN, "code": "ONB10001", "verified": verified}
+        said = observed(project, capture(tmp_path, line))
+        assert is_taken == (len(said.received) == 1)
+        assert ["unknown-proven" if is_taken else "notification-from-future"] == [each.name for each in said.notices]
 
 
 def test_what_is_left_out_is_told(tmp_path: Path) -> None:
@@ -174,10 +196,13 @@ def test_what_is_left_out_is_told(tmp_path: Path) -> None:
         {"at": time_of(NOW), "url": URL.format("f" * 32), "code": "ONB10001"},
         {"at": time_of(NOW), "url": "https://elsewhere.example/x", "code": "ONB10001"},
     )
-    assert {message.name for message in prepare(project, observed(project, file)).shown} == {
-        "notification-unverified", "notification-without-code", "notification-from-future", "notification-unmanaged",
-        "notification-unexplained",
-    }  # fmt: skip
+    ways = ["reconciler state recover FILE", "reconciler state import ADDRESS --url URL --attempt ID"]
+    shown = prepare(project, observed(project, file)).shown
+    assert [
+        ("notification-unverified", file, []), ("notification-without-code", file, []),
+        ("notification-from-future", file, []), ("notification-unexplained", "https://elsewhere.example/x", []),
+        ("notification-unmanaged", URL.format("f" * 32), ways),
+    ] == [(message.name, message.where, commands_in([message])) for message in shown]  # fmt: skip
 
 
 def test_enforced_verification_takes_verified_ones_only(tmp_path: Path) -> None:

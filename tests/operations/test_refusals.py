@@ -2,37 +2,51 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import Mock, patch
 
 import pytest
 from msgspec.structs import replace
-from support.memory_project import EU, URL, MemoryProject, created, desired_of
+from support.memory_project import EU, URL, MemoryProject, created, desired_of, project_with, unknown
 from support.memory_record import MemoryStore, record_of
 from support.plan_values import change, plan
+from support.refusals import raised
 
 from reconciler.errors import Message, ReconcilerError, Refused
+from reconciler.model.address import TargetName
 from reconciler.model.outcome import Answer, Outcome
+from reconciler.model.plan import Action, Change, Request
 from reconciler.operations.apply import Session, refuse_too_many, refuse_unpinned
 from reconciler.operations.listening import detect_signature
-from reconciler.operations.plan import make_plan, plaintext_refusal
-from reconciler.operations.plan_file import load_plan, refuse_changed, refuse_overwriting
+from reconciler.operations.plan import has_work, make_plan, plaintext_refusal
+from reconciler.operations.plan_file import (
+    SavedChange,
+    SavedPlan,
+    SavedRecord,
+    load_plan,
+    refuse_changed,
+    refuse_overwriting,
+    unreviewed_changes,
+)
 from reconciler.operations.project import Flags, Project
 from reconciler.operations.record import find_attempts, list_entries
 from reconciler.operations.recovery_file import recover_statement, recovery_messages, save_facts
 from reconciler.operations.responses import Responses
-from reconciler.operations.sandbox import list_subscriptions, sandbox_served, trigger_event
+from reconciler.operations.sandbox import list_subscriptions, sandbox_served
 from reconciler.operations.secrets import response_of, secret_statement, secrets_of
 from reconciler.operations.settings import Sources
-from reconciler.operations.statements import prepare, refuse_unexpected
-from reconciler.record.statements import ConfirmRemoval, Import
+from reconciler.record.statements import ConfirmRemoval
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-OFFERS, LOANS = f"{EU}/offers", f"{EU}/loans"
+    from reconciler.record.facts import AnyFact
+
+OFFERS, LOANS, LOST = f"{EU}/offers", f"{EU}/loans", f"{EU}/lost"
 A, B = "a" * 32, "b" * 32
 FACTS = [*created(A, OFFERS), *created(B, OFFERS, "ONB10002"), *created("c" * 32, LOANS)]
 
@@ -61,6 +75,11 @@ class Refusals:
         """Keep a response to these attempts."""
         return [self.responses.keep(attempt, Answer(Outcome.CREATED, body=b"{}")) for attempt in attempts]
 
+    def having(self, *facts: AnyFact) -> MemoryProject:
+        """Return the project, whose record says these facts too."""
+        self.project.add(*facts)
+        return self.project
+
     def gone(self) -> list[str]:
         """Let nothing be in force at the address; return the attempts there."""
         self.project.say(ConfirmRemoval(OFFERS, (A, B)))
@@ -84,6 +103,12 @@ def not_recovered(at: Refusals) -> object:
     return [*recovery_messages(at.project, at.project.journal.read()).values()]
 
 
+def unreadable_input(at: Refusals) -> None:
+    """Recover from a standard input that fails."""
+    with patch("sys.stdin", Mock(buffer=Mock(read=Mock(side_effect=OSError(5, "broken"))))):
+        recover_statement(at.project, "-")
+
+
 def served(at: Refusals, interval: float = 15.0, env_file: Path | None = None) -> None:
     """Serve a sandbox."""
     with sandbox_served(0, [EU], None, env_file, interval):
@@ -104,11 +129,12 @@ SERVE, NO_URL = "reconciler sandbox serve", "--url or RECONCILER_SANDBOX_URL"
 DATA, KEPT = "{}/home/data/reconciler", f"{A}-response-"
 Row = tuple["Callable[[Refusals], object]", str, str, list[str]]
 REFUSED: list[Row] = [
-    (lambda at: refuse_too_many(plan(change(), change()), 1), "too-many-creates", "--max-creates", [PLAN]),
+    (lambda at: refuse_too_many(plan(change()), 0), "too-many-creates", "--max-creates", [PLAN]),
     (
         lambda at: refuse_too_many(plan(change(), change(), selection=("europe/*",)), 1), "too-many-creates",
         "--max-creates", [f"{PLAN} -t 'europe/*'"],
     ),
+    (lambda at: Session(at.project, make_plan(tried(at))), "failpoint", "RECONCILER_TEST_FAILPOINT", [""]),
     (pinned, "not-pinned", "--pinned", [""]),
     (differ, "plan-changed", "sha256:0123456789ab", [f"{PLAN} -t 'europe/*' -t 'usa/*' --out {{}}/p"]),
     (lambda at: refuse_overwriting(at.file("p", b"{}")), "plan-would-overwrite", "--out {}/p", [""]),
@@ -127,14 +153,21 @@ REFUSED: list[Row] = [
         "recipients", ["reconciler init --age-key", "reconciler apply -t 'europe/*' --allow-plaintext-responses"],
     ),
     (lambda at: at.project.desired.target("usa/staging", "-t usa/staging"), "target-unknown", "-t usa/staging", [""]),
+    (lambda at: recover_statement(at.project, str(at.directory)), "nothing-to-recover", "{}", []),
     (lambda at: recover_statement(at.project, str(at.path("f"))), "nothing-to-recover", "{}/f", []),
+    (
+        lambda at: recover_statement(at.project, str(at.file("f", record_of().replace(b"begun", b"begin", 1)))),
+        "record-damaged", "{}/f:1", ["reconciler state verify"],
+    ),
     (lambda at: recover_statement(at.project, str(at.file("f"))), "not-recoverable", "{}/f", []),
     (lambda at: recover_statement(at.project, str(at.file("f", b"\n\nx\n"))), "not-recoverable", "{}/f:3", [""]),
+    (unreadable_input, "recovery-unreadable", "-", []),
     (not_recovered, "not-recovered", "memory:a", [f"reconciler state recover {DATA}/unrecorded/*.jsonl"]),
     (lambda at: at.responses.open(f"file:{A}-response-00", None), "response-elsewhere", "", ["", ""]),
     (lambda at: at.responses.open(f"file:{KEPT}00000000", None), "response-elsewhere", f"{KEPT}*", ["", ""]),
     (unreadable, "response-unreadable", f"{DATA}/responses/{KEPT}*", []),
     (lambda at: response_of(at.project, f"{EU}/x", (), None), "not-recorded", f"{EU}/x", [SHOW]),
+    (lambda at: response_of(at.project, OFFERS, (A[:8],), None), "not-recorded", OFFERS, [SHOW]),
     (lambda at: response_of(at.project, OFFERS, (), None), "no-response", OFFERS, [SET]),
     (lambda at: response_of(at.project, OFFERS, (A,), None), "no-response", OFFERS, [f"{SET} --attempt {A}"]),
     (lambda at: secret_statement(at.project, OFFERS, (A,), b"x\ny"), "secret-of-lines", OFFERS, [""]),
@@ -143,10 +176,21 @@ REFUSED: list[Row] = [
         [f"{SHOWN} --attempt {A}", f"{SHOWN} --attempt {B}"],
     ),
     (
+        lambda at: (
+            at.kept(A, B),
+            response_of(at.having(*created("d" * 32, OFFERS, "ONB10003")), OFFERS, (), Path("key")),
+        ),
+        "several-responses", OFFERS,
+        [f"{SHOWN} --identity key --attempt {A}", f"{SHOWN} --identity key --attempt {B}"],
+    ),
+    (
         lambda at: secret_statement(at.project, OFFERS, (), b"x"), "several-attempts", OFFERS,
         [f"{SET} --attempt {A}", f"{SET} --attempt {B}"],
     ),
     (lambda at: (at.gone(), secret_statement(at.project, OFFERS, (), b"x")), "none-in-force", OFFERS, []),
+    (
+        lambda at: secret_statement(at.having(*unknown("d" * 32, LOST)), LOST, (), b"x"), "none-in-force", LOST, [],
+    ),
     (
         lambda at: secret_statement(at.project, OFFERS, (A,), b' {"id": "1", "key": "x"}'), "secret-is-object", OFFERS,
         [f"{SHOWN} --attempt {A} --field NAME"],
@@ -155,18 +199,12 @@ REFUSED: list[Row] = [
     (lambda at: find_attempts(at.project, "offers"), "bad-address", "offers", []),
     (lambda at: find_attempts(at.project, f"{EU}/x"), "not-recorded", f"{EU}/x", [SHOW]),
     (lambda at: list_entries(at.project, "usa/*"), "not-recorded", "usa/*", [SHOW]),
-    (
-        lambda at: refuse_unexpected(prepare(at.project, Import(LOANS, url=URL.format("x"), codes=("ONB10001",))), "x"),
-        "proposal-changed", "--expect-digest", [""],
-    ),
-    (lambda at: prepare(at.project, Import(LOANS, codes=("loan",))), "bad-code", "--code", []),
-    (lambda at: prepare(at.project, Import("loans")), "bad-address", "loans", []),
     (lambda at: detect_signature([], [b"x"]), "no-scheme", "", [""]),
     (lambda at: served(at, 86_400.5), "bad-interval", "--retry-interval", []),
     (lambda at: served(at, -0.5), "bad-interval", "--retry-interval", []),
     (lambda at: served(at, env_file=at.file("e", b"X=1")), "env-file-unusable", "--env-file {}/e", [""]),
     (lambda at: served(at, env_file=at.directory), "env-file-unusable", "--env-file {}", [""]),
-    (lambda at: trigger_event("http://127.0.0.1:1", "X", b"[]", 1, None), "bad-properties", "--properties", []),
+    (lambda at: served(at, env_file=at.path("x/e")), "env-file-unusable", "--env-file {}/x/e", []),
     (lambda at: list_subscriptions("https://a.test"), "no-sandbox-url", NO_URL, [SERVE]),
     (lambda at: list_subscriptions("http://me@127.0.0.1:1"), "no-sandbox", "http://127.0.0.1:1", [SERVE]),
 ]  # fmt: skip
@@ -177,6 +215,14 @@ def wanting(project: MemoryProject) -> MemoryProject:
     """Return the project with a subscription that is not there yet."""
     project.__dict__["desired"] = desired_of({f"{EU}/new": (("ONB10003",), URL.format("new"))})
     return project
+
+
+def tried(at: Refusals) -> MemoryProject:
+    """Return the project whose services are on loopback, all but one."""
+    desired = wanting(at.project).desired
+    targets = {name: replace(target, base_url="http://127.0.0.1:1") for name, target in desired.targets.items()}
+    at.project.__dict__["desired"] = replace(desired, targets=targets)
+    return at.project
 
 
 def said(at: Refusals, act: Callable[[Refusals], object]) -> Message:
@@ -193,9 +239,10 @@ def said(at: Refusals, act: Callable[[Refusals], object]) -> Message:
 
 
 @pytest.mark.parametrize("row", REFUSED, ids=lambda row: row[1])
-def test_refused(tmp_path: Path, row: Row) -> None:
+def test_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, row: Row) -> None:
     """The message has its name, its place and its steps."""
     act, *expected = row
+    monkeypatch.setenv("RECONCILER_TEST_FAILPOINT", "any:99:0" if row[1] == "failpoint" else "")
     message = said(Refusals(tmp_path), act)
     named = [shlex.join(step.command) for step in message.steps]
     where, *commands = (
@@ -206,27 +253,105 @@ def test_refused(tmp_path: Path, row: Row) -> None:
 
 
 @pytest.mark.parametrize(
-    ("overridden", "base", "recipients", "plaintext", "missing"),
+    ("overridden", "base", "recipients", "plaintext", "of_config", "missing"),
     [
-        (("auth_url", "base_url", "audience_base"), "", "age1x", False, []),
-        (("auth_url", "base_url"), "https://api.staging.example", "age1x", False, []),
-        (("auth_url", "base_url"), "https://api.other.example", "age1x", False, ["AUDIENCE_BASE"]),
-        (("base_url",), "", "", True, ["AUTH_URL", "AUDIENCE_BASE"]),
-        (("auth_url", "audience_base"), "", "", False, ["BASE_URL", "RECIPIENTS"]),
+        (("auth_url", "base_url", "audience_base"), "", "age1x", False, "", []),
+        (("auth_url", "base_url"), "https://api.staging.example", "age1x", False, "", []),
+        (("auth_url", "base_url"), "https://api.other.example", "age1x", False, "", ["AUDIENCE_BASE"]),
+        (("base_url",), "", "", True, "", ["AUTH_URL", "AUDIENCE_BASE"]),
+        (("auth_url", "audience_base"), "", "", False, "", ["BASE_URL", "RECIPIENTS"]),
+        (("auth_url", "base_url", "audience_base"), "", "", False, "age1y", ["RECIPIENTS"]),
+        (("auth_url", "base_url", "audience_base"), "", "", True, "age1y", ["RECIPIENTS"]),
     ],
 )
+@pytest.mark.parametrize("action", [Action.CREATE, Action.BLOCKED])
 def test_what_is_not_pinned(
-    overridden: tuple[str, ...], base: str, recipients: str, plaintext: bool, missing: list[str]
-) -> None:
+    overridden: tuple[str, ...], base: str, recipients: str, plaintext: bool, of_config: str, missing: list[str],
+    action: Action,
+) -> None:  # fmt: skip
     """Each variable that is missing is named: the audience if it is not the base URL, recipients if there need be."""
-    planned = plan(change())
+    planned = plan(change(action), recipients=(of_config,) if of_config else ())
     ((name, of_target),) = planned.targets.items()
     there = replace(of_target.target, overridden=overridden, audience_base=base or "https://audience.example")
     planned = replace(planned, targets={name: replace(of_target, target=there)})
     project = Project(Flags(), Sources({"RECONCILER_RECIPIENTS": recipients}, Path()))
+    refuse_unpinned(project, replace(planned, targets={}), plaintext=plaintext)
     try:
         refuse_unpinned(project, planned, plaintext=plaintext)
         named = []
     except Refused as problem:
         named = re.findall("RECONCILER_(?:EUROPE_STAGING_)?([A-Z_]+)", problem.messages[0].what)
     assert missing == named
+
+
+@pytest.mark.parametrize("most", [1, 2, None])
+def test_only_creates_are_counted(most: int | None) -> None:
+    """A plan that makes as many as are allowed, whatever else it does, is not refused."""
+    refuse_too_many(plan(change(), change(Action.BLOCKED), change(Action.REMOVE), change(Action.RESTORE)), most)
+
+
+def test_where_responses_may_be_kept() -> None:
+    """Unencrypted only in a file beside a record that this machine keeps; a plan without creates has none."""
+    project = MemoryProject()
+    for in_ci in (True, False):
+        for path in (None, Path("state.jsonl")):
+            project.in_ci, project.journal.store.path = in_ci, path
+            others = plan(change(), recipients=("age1x",)), plan(change(Action.REMOVE), change(Action.BLOCKED))
+            told = [plaintext_refusal(project, each) is not None for each in (plan(change()), *others)]
+            assert [in_ci or path is None, False, False] == told
+
+
+@pytest.mark.parametrize("action", [*Action])
+def test_what_an_apply_has_to_do(action: Action) -> None:
+    """Facts to append are work too, blocked changes are none."""
+    assert (action is not Action.BLOCKED) == has_work(plan(change(Action.BLOCKED), change(action)))
+
+
+def test_account_of_another_blocks_the_plan() -> None:
+    """The client ids in the settings count."""
+    wanted = desired_of({OFFERS: (("ONB10001", "ONB10002"), URL.format("offers"))})
+    project = project_with(*created(A, OFFERS, account="sha256:one"), desired=wanted)
+    for account, action in (("sha256:one", Action.EXTEND), ("sha256:two", Action.BLOCKED)):
+        project.known_accounts = {TargetName(EU): account}
+        assert [action] == [each.action for each in make_plan(project).plan.changes]
+
+
+def test_differences_from_the_reviewed_plan(tmp_path: Path) -> None:
+    """All are told: what is gone, what is new, and what of each change is another; a link or a device is no plan."""
+
+    def saved(name: str, action: Action, digest: str = "old", **fields: object) -> SavedChange:
+        return SavedChange(f"{EU}/{name}", action, digest, **fields)
+
+    def new(name: str, action: Action, *codes: str, url: str = "u", digest: str = "new") -> Change:
+        return change(action, f"{EU}/{name}", digest=digest, after=Request(codes, url), request=None)
+
+    reviewed = (
+        saved("y", Action.CREATE), saved("b", Action.REMOVE), saved("same", Action.CREATE, "x"),
+        saved("n", Action.RETRY, request={"eventCodes": ["A"], "webhookUrl": "u"}),
+        saved("m", Action.REPLACE, after={"eventCodes": ["A"], "webhookUrl": "v"}),
+        saved("k", Action.EXTEND, after={"eventCodes": ["A"], "webhookUrl": "u"}),
+    )  # fmt: skip
+    now = plan(
+        new("m", Action.REPLACE, "A"), new("k", Action.EXTEND, "A", "B"), new("n", Action.RETRY, "A"),
+        new("z", Action.CREATE), new("c", Action.REMOVE), new("same", Action.CREATE, digest="x"),
+    )  # fmt: skip
+    message = raised(Refused, refuse_changed, now, "sha256:other", SavedPlan("1.0", "", (), reviewed), tmp_path / "p")
+    told = [re.sub(rf"^(\w+) {EU}/(\w+): (?:changed: )?", "\\1 \\2 ", step.text) for step in message.steps]
+    unseen = "the record, the service URLs or the recipients"
+    assert told[:-1] == [
+        "remove b no longer planned", "create y no longer planned", "remove c not in the reviewed plan",
+        "create z not in the reviewed plan", 'extend k eventCodes ["A"] -> ["A","B"]',
+        'replace m webhookUrl "v" -> "u"', f"retry n {unseen}",
+    ]  # fmt: skip
+    same = SavedPlan("1.0", "", (), (saved("same", Action.CREATE, "x"),))
+    message = raised(Refused, refuse_changed, plan(new("same", Action.CREATE, digest="x")), "sha256:other", same)
+    assert message.steps[0].text == f"{unseen} have changed"
+    for path in (tmp_path, tmp_path / "none", Path(os.devnull)):
+        refuse_overwriting(path)
+
+
+def test_one_plan_on_this_record_is_enough() -> None:
+    """Of the plans of a review that show a change, any may have been made from a head of this record."""
+    shown = [SavedPlan("1.0", "", (), (SavedChange(LOANS, "create", "d"),), SavedRecord(head)) for head in "ab"]
+    for known in "ab":
+        assert [] == unreviewed_changes(shown[0], [shown], known.__eq__)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyrage  # type: ignore[import-untyped]
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.refusals import raised
 
 from reconciler.errors import ReconcilerError, RecordError, Refused, SettingsError
 from reconciler.model.outcome import Answer, Outcome
+from reconciler.operations import responses as operation
 from reconciler.operations.responses import Responses, field_of, seal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 ATTEMPT = "0123456789abcdef0123456789abcdef"
 HEAD, BODY = b"HTTP/1.1 201 Created\r\nX-Secret: k3y\r\n\r\n", b'{"secretKey": "k3y"}'
@@ -70,7 +74,11 @@ class TestInPrivate:
         responses = Responses(directory)
         texts = [responses.keep(ATTEMPT, ANSWER), responses.keep(ATTEMPT, Answer(Outcome.CREATED, body=b"second"))]
         assert [BODY, b"second"] == [responses.open(text, None).body for text in texts]
-        assert texts == responses.left(ATTEMPT)
+        (directory / f"{ATTEMPT}-response-half").touch()
+        for oldest_first in (texts, texts[::-1]):
+            for number, text in enumerate(oldest_first):
+                os.utime(directory / text.removeprefix("file:"), (number, number))
+            assert oldest_first == responses.left(ATTEMPT)
 
     def test_a_secret_that_came_another_way(self, directory: Path) -> None:
         """It has no head, and is no response."""
@@ -84,11 +92,14 @@ class TestInPrivate:
         "text",
         [
             f"file:{ATTEMPT}-response-00000000", "file:../../etc/passwd", "file:", "file:/etc/passwd", "file",
-            f"file:{ATTEMPT}-response-00000000/../x", "k3y",
+            f"file:{ATTEMPT}-response-00000001/../x", f"file:{ATTEMPT}-response-000000000", "k3y",
         ],
     )  # fmt: skip
     def test_a_file_of_another_machine(self, directory: Path, text: str) -> None:
-        """The record names a file that is not here, or a name that leads elsewhere: nothing is read."""
+        """The record names a file that is not here, or a name that leads elsewhere: nothing is read or shown."""
+        (directory / f"{ATTEMPT}-response-00000001").mkdir(parents=True)
+        for name in ("x", f"{ATTEMPT}-response-000000000", "k3y"):
+            (directory / name).write_text("k3y")
         assert name_of(lambda: Responses(directory).open(text, None), RecordError) == "response-elsewhere"
 
     @pytest.mark.parametrize("attempt", ["../x", "*", "", "a/b"])
@@ -113,6 +124,18 @@ class TestPrepare:
         assert name_of(responses.prepare, RecordError) == "response-not-saved"
         assert name_of(lambda: responses.keep(ATTEMPT, ANSWER), RecordError) == "response-not-saved"
 
+    @pytest.mark.parametrize("fails", [f"replace_file:{1 << 20}", "sync_directory:0"])
+    def test_a_disk_that_is_too_small(self, directory: Path, monkeypatch: pytest.MonkeyPatch, fails: str) -> None:
+        """There must be room for the longest response, and its name must reach the disk."""
+        name, _, most = fails.partition(":")
+
+        def fail(_: Path, data: bytes = b"\0", *__: int) -> None:
+            if len(data) > int(most):
+                raise OSError(errno.ENOSPC, "full")
+
+        monkeypatch.setattr(operation, name, fail)
+        assert name_of(Responses(directory).prepare, RecordError) == "response-not-saved"
+
     def test_a_directory_of_everybody(self, tmp_path: Path) -> None:
         """A directory that others can write to is refused."""
         tmp_path.chmod(0o777)
@@ -121,22 +144,18 @@ class TestPrepare:
     @pytest.mark.parametrize("recipient", ["age1nonsense", "AGE-SECRET-KEY-1k3y", ""])
     def test_a_recipient_that_is_none(self, directory: Path, recipient: str) -> None:
         """It is not shown: it may be the private key by mistake."""
-        assert name_of(Responses(directory, [recipient]).prepare, SettingsError) == "bad-recipient"
+        recipients = [str(pyrage.x25519.Identity.generate().to_public()), recipient]
+        message = raised(SettingsError, Responses(directory, recipients).prepare)
+        assert ("bad-recipient", "recipient 2 is not an age public key") == (message.name, message.what)
 
 
 class TestSealed:
     """With recipients, in the record."""
 
-    def test_comes_back(self, directory: Path, identity: Path) -> None:
-        """With the identity of a recipient, on any machine."""
-        text = Responses(directory, [recipient_of(identity)]).keep(ATTEMPT, ANSWER)
-        opened = Responses(directory / "elsewhere").open(text, identity)
-        assert (HEAD, BODY) == (opened.head, opened.body)
-
     def test_each_key_counts(self, directory: Path, identity: Path) -> None:
         """After a rotation, a file with the old and the new key opens what either, or both, can open."""
         keys = [pyrage.x25519.Identity.generate() for _ in range(3)]
-        identity.write_text("# old\n{}\n\n# new\n  {}  \n{}".format(*keys))
+        identity.write_text("# old\n{}\n\n \t\n# new\n  {}  \n{}".format(*keys))
         names = [str(key.to_public()) for key in keys]
         for recipients in (*([name] for name in names), names):
             assert Responses(directory).open(seal(BODY, recipients), identity).body == BODY
@@ -166,6 +185,9 @@ class TestSealed:
         responses = Responses(tmp_path / "file", [recipient_of(identity)])
         responses.prepare()
         assert responses.open(responses.keep(ATTEMPT, ANSWER), identity).body == BODY
+        assert [] == responses.left(ATTEMPT)
+        elsewhere = f"file:{ATTEMPT}-response-00000000"
+        assert name_of(lambda: responses.open(elsewhere, identity), RecordError) == "response-elsewhere"
 
     def test_another_identity(self, directory: Path, identity: Path) -> None:
         """It opens nothing."""
@@ -199,19 +221,23 @@ class TestSealed:
         text = seal(BODY, [recipient_of(identity)])
         assert name_of(lambda: Responses(directory).open(text, None), SettingsError) == "no-identity"
 
-    def test_a_private_key_in_place_of_a_file(self, directory: Path, tmp_path: Path, identity: Path) -> None:
-        """It is refused, and not shown."""
-        text, key = seal(BODY, [recipient_of(identity)]), tmp_path / "AGE-SECRET-KEY-1k3y"
-        assert name_of(lambda: Responses(directory).open(text, key), SettingsError) == "identity-in-the-open"
+    @pytest.mark.parametrize("key", ["AGE-SECRET-KEY-1k3y", "age-secret-key-1k3y", "keys/AGE-Secret-Key-1k3y"])
+    def test_a_private_key_in_place_of_a_file(self, directory: Path, identity: Path, key: str) -> None:
+        """It is refused, and not shown, however it is written."""
+        text = seal(BODY, [recipient_of(identity)])
+        assert name_of(lambda: Responses(directory).open(text, Path(key)), SettingsError) == "identity-in-the-open"
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.binary(max_size=200), st.booleans())
-def test_any_body(directory: Path, identity: Path, body: bytes, sealed: bool) -> None:
+@given(st.binary(max_size=200) | st.just(HEAD + BODY), st.booleans(), st.sampled_from([b" Created", b"", b" "]))
+def test_any_body(directory: Path, identity: Path, body: bytes, sealed: bool, reason: bytes) -> None:
     """Whatever the service sent comes back whole."""
-    responses = Responses(directory, [recipient_of(identity)] if sealed else [])
-    opened = responses.open(responses.keep(ATTEMPT, Answer(Outcome.CREATED, head=HEAD, body=body)), identity)
-    assert (HEAD, body) == (opened.head, opened.body)
+    responses, head = (
+        Responses(directory, [recipient_of(identity)] if sealed else []),
+        HEAD.replace(b" Created", reason),
+    )
+    opened = Responses(directory).open(responses.keep(ATTEMPT, Answer(Outcome.CREATED, head=head, body=body)), identity)
+    assert (head, body) == (opened.head, opened.body)
 
 
 @pytest.mark.parametrize(("name", "value"), [("a", "text"), ("b", "7"), ("c", '{"d": null}')])
@@ -220,7 +246,14 @@ def test_a_field(name: str, value: str) -> None:
     assert value == field_of(b'{"a": "text", "b": 7, "c": {"d": null}}', name)
 
 
-@pytest.mark.parametrize("body", [b'{"b": "k3y"}', b"[]", b"", b"k3y", b"[" * 100_000])
-def test_no_such_field(body: bytes) -> None:
+@pytest.mark.parametrize(
+    ("body", "names"),
+    [
+        (b'{"b": "k3y", "c": 1}', "b, c"), (b'["a"]', "none"), (b"{}", "none"), (b"", "none"), (b"k3y", "none"),
+        (b'"a"', "none"), (b"[" * 100_000, "none"),
+    ],
+)  # fmt: skip
+def test_no_such_field(body: bytes, names: str) -> None:
     """The names of those that are there are given, and no value."""
-    assert name_of(lambda: field_of(body, "a"), Refused) == "no-such-field"
+    message = raised(Refused, field_of, body, "a")
+    assert ("no-such-field", [f"available fields: {names}"]) == (message.name, [step.text for step in message.steps])

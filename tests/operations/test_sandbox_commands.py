@@ -37,28 +37,45 @@ def test_whole_loop(tmp_path: Path) -> None:
         message = raised(CallFailed, delete_subscription, sandbox.url, created["subscriptionId"])
         assert "sandbox-rejected" == message.name
         variables = dict(line.split("=", 1) for line in (tmp_path / ".env").read_text().splitlines())
+    assert "no-sandbox" == raised(CallFailed, list_subscriptions, sandbox.url).name
     assert dict(sandbox.variables()) == variables
     assert 0o600 == (tmp_path / ".env").stat().st_mode & 0o777
 
 
 def test_env_file_is_written_again(tmp_path: Path) -> None:
-    """One of a sandbox is replaced; any other is left as it is."""
+    """One of a sandbox is replaced."""
     for _ in range(2):
-        with sandbox_served(0, [STAGING], None, tmp_path / ".env"):
-            pass
-    (tmp_path / ".env").write_text("RECONCILER_CLIENT_SECRET=x\n")
+        with sandbox_served(0, [STAGING], None, tmp_path / ".env") as sandbox:
+            assert sandbox.url in (tmp_path / ".env").read_text()
+
+
+@pytest.mark.parametrize("mark", ["CLIENT_SECRET=x", "# {}=x", "MY_{}=x", "{}_OF_MINE=x", "{}", "X={}=x"])
+def test_env_file_of_a_person_is_left_as_it_is(tmp_path: Path, mark: str) -> None:
+    """Only a line that sets the URL of a sandbox says that a sandbox wrote it."""
+    (tmp_path / ".env").write_text(text := f"A=1\n{mark.format('RECONCILER_SANDBOX_URL')}\n")
     serving = sandbox_served(0, [STAGING], None, tmp_path / ".env")
-    assert "env-file-unusable" == raised(SettingsError, serving.__enter__).name
+    assert ("env-file-unusable", text) == (
+        raised(SettingsError, serving.__enter__).name,
+        (tmp_path / ".env").read_text(),
+    )
 
 
-@pytest.mark.parametrize(
-    ("fault", "interval", "message"),
-    [("500=often", 15.0, "bad-probability"), ("nonsense", 15.0, "unknown-fault"), ("500", -1.0, "bad-interval")],
-)
-def test_bad_options(fault: str, interval: float, message: str) -> None:
-    """Probabilities are numbers, faults have names, intervals are not negative."""
-    serving = sandbox_served(0, [STAGING], None, None, interval, [fault])
-    assert message == raised(SettingsError, serving.__enter__).name
+@pytest.mark.parametrize("fault", ["500=often", "500=", "500=nan", "x"])
+def test_bad_faults(fault: str) -> None:
+    """Probabilities are numbers, faults have names."""
+    name = raised(SettingsError, sandbox_served(0, [STAGING], None, None, 0.0, [fault]).__enter__).name
+    assert name == ("unknown-fault" if fault == "x" else "bad-probability")
+
+
+def test_options_reach_the_sandbox(tmp_path: Path) -> None:
+    """One seed makes one sequence of faults; a fault without a number is met each time."""
+    drawn = []
+    for seed, *faults in ((7, "500=0.5"), (7, "500=0.5"), (8, "500=0.5"), (7, "500")):
+        with sandbox_served(0, [STAGING], tmp_path / "data", None, 0.0, faults, seed) as sandbox:
+            drawn.append([sandbox.world.meet("create", STAGING, (STAGING,)) is None for _ in range(40)])
+            assert (0.0, True) == (sandbox.world.retry_interval, (tmp_path / "data").is_dir())
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert {False} == {*drawn[3]}
 
 
 @pytest.mark.parametrize("url", ["", "https://127.0.0.1:1", "http://a.example:1", "http://127.0.0.1:0", "http://["])
@@ -67,15 +84,20 @@ def test_no_sandbox_url(url: str) -> None:
     assert "no-sandbox-url" == raised(SettingsError, list_subscriptions, url).name
 
 
-@pytest.mark.parametrize("answer", [b"", b"[]", b"{", b"[" * 100_000])
-def test_server_that_is_no_sandbox(answer: bytes) -> None:
+@pytest.mark.parametrize("status", [200, 202, 404])
+@pytest.mark.parametrize(
+    "answer", [b"", b"[]", b"{", b"{}", b"null", b'{"deliveries": {}, "subscriptions": [1]}', b"[" * 100_000]
+)
+def test_server_that_is_no_sandbox(status: int, answer: bytes) -> None:
     """What answers something else is named as such; so is nothing."""
-    with Server(0, lambda _: Response(404, answer)) as server:
+    with Server(0, lambda _: Response(status, answer)) as server:
         assert "no-sandbox" == raised(CallFailed, trigger_event, server.url, "ONB10011", None, 1, None).name
+        assert "no-sandbox" == raised(CallFailed, delete_subscription, server.url, "x").name
+        assert "no-sandbox" == raised(CallFailed, list_subscriptions, server.url).name
     assert "no-sandbox" == raised(CallFailed, list_subscriptions, server.url).name
 
 
-@pytest.mark.parametrize("properties", [b"", b"[]", b"{", b"\xff"])
+@pytest.mark.parametrize("properties", [b"", b"[]", b"{", b"\xff", b"null", b"[" * 100_000])
 def test_bad_properties(properties: bytes) -> None:
     """They must be a JSON object."""
     message = raised(SettingsError, trigger_event, "http://127.0.0.1:1", "ONB10011", properties, 1, None)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 from pyrage import x25519  # type: ignore[import-untyped]
 from support.memory_project import EU, NOW, URL, MemoryProject, created, desired_of, unknown, what
 from support.memory_record import MemoryStore, record_of
@@ -71,6 +73,7 @@ def test_the_secret_of_a_removed_subscription_is_not_shown_beside_that_of_its_su
     project.say(ConfirmRemoval(OFFERS, (A,)))
     assert B.encode() == response_of(project, OFFERS, (), None).body
     assert A.encode() == response_of(project, OFFERS, (A,), None).body
+    assert {A.encode(), B.encode()} == secrets_of(project, OFFERS, None)
 
 
 @pytest.mark.parametrize("is_recorded", [True, False])
@@ -91,9 +94,24 @@ def test_the_secret_that_was_set_last_is_shown(project: MemoryProject, is_record
 
 def test_secrets_by_the_template_of_what_may_deliver(project: MemoryProject) -> None:
     """What is unknown may deliver too, with no secret that is known."""
-    keep(project, OFFERS, (B,), b"k3y")
+    for attempt in (A, B):
+        keep(project, OFFERS, (attempt,), attempt.encode())
+    project.add(*created("d" * 32, f"{EU}/gone"))
+    project.say(ConfirmRemoval(f"{EU}/gone", ("d" * 32,)))
     known = secrets_by_template(project, None)
-    assert known == {URL.format("offers"): {b"k3y"}, URL.format("loans"): set()}
+    assert known == {URL.format("offers"): {A.encode(), B.encode()}, URL.format("loans"): set()}
+
+
+def test_what_may_be_a_secret(project: MemoryProject) -> None:
+    """Every text in a response, however deep, but for those that the record says in the clear."""
+    url, call = URL.format("offers"), what(OFFERS)
+    document = {"id": "i1", "codes": ["ONB10001"], "url": url, "": "", "n": 7, "b": [[{"key": "k3y"}], "\ud800"]}
+    for body in (json.dumps(document).encode(), b"[" * 100_000, b"text"):
+        answer = Answer(Outcome.CREATED, head=b"HTTP/1.1 201 Created\r\n\r\n", body=body)
+        text = Responses(project.data_directory / "responses").keep(A, answer)
+        fact = Answered(at=time_of(NOW), attempt=A, what=call, outcome=Outcome.CREATED, response=text)
+        project.add(replace(fact, fields={"id": "i1"}))
+    assert {b"k3y", b"\xed\xa0\x80"} == secrets_of(project, OFFERS, None)
 
 
 def test_what_can_be_read_counts_beside_what_cannot(project: MemoryProject) -> None:

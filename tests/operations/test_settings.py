@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from support.memory_project import desired_of
 from support.refusals import raised
 
 from reconciler.errors import SettingsError
@@ -16,7 +16,6 @@ from reconciler.operations.settings import SECRETS_DIR, Sources, hide_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 NAME = "RECONCILER_EUROPE_STAGING_CLIENT_ID"
 
@@ -38,16 +37,10 @@ def test_setting_that_overrides_the_place_in_config_is_named(tmp_path: Path) -> 
     assert ["`RECONCILER_STATE` in .env", "`RECONCILER_STATE` in the environment"] == names
     assert Project(Flags(state="other.jsonl"), dotenv).named_by == "`--state`"
     assert Project(Flags(), Sources({}, tmp_path / "empty")).named_by == ""
-
-
-def error_of(read: Callable[[], object]) -> str:
-    """Return the name of the message that reading ends with."""
-    return raised(SettingsError, read).name
-
-
-def output_of(program: str) -> str:
-    """Return what a Python program prints, in a process of its own."""
-    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    for flag, place, expected in ((None, "git:x", "f" * 32), ("other.jsonl", "other.jsonl", "")):
+        project = Project(Flags(state=flag), Sources({}, tmp_path / "empty"))
+        project.__dict__["desired"] = desired_of(state="git:x", record="f" * 32)
+        assert (place, expected) == (project.place, project.journal.expected)
 
 
 def test_the_first_source_counts(tmp_path: Path, everywhere: dict[str, str]) -> None:
@@ -65,29 +58,26 @@ def test_the_first_source_counts(tmp_path: Path, everywhere: dict[str, str]) -> 
 
 
 @pytest.mark.parametrize(("ci", "value"), [("true", None), ("1", None), ("", "of .env")])
-def test_dotenv_is_not_read_in_ci(tmp_path: Path, everywhere: dict[str, str], ci: str, value: str | None) -> None:
+@pytest.mark.usefixtures("everywhere")
+def test_dotenv_is_not_read_in_ci(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ci: str, value: str | None) -> None:
     """A checkout must not choose the settings of a job; an empty `CI` is an unset one."""
+    monkeypatch.setenv("CI", ci)
+    assert bool(ci) == Project(Flags(), Sources({}, tmp_path)).in_ci
     assert value == Sources({"CI": ci}, tmp_path).get(NAME)
 
 
-def test_secrets_leave_the_environment(tmp_path: Path) -> None:
-    """A copy of it still has them, and does not show them."""
-    environ = {"RECONCILER_A_B_CLIENT_SECRET": "hunter2", "RECONCILER_A_B_CLIENT_ID": "x", "AWS_CLIENT_SECRET": "y"}
+def test_secrets_leave_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No child process inherits them; a copy of it still has them, and does not show them."""
+    kept = {"RECONCILER_A_B_CLIENT_ID": "x", "AWS_CLIENT_SECRET": "y", SECRETS_DIR: ""}
+    environ = {"RECONCILER_A_B_CLIENT_SECRET": "hunter2", **kept}
     sources = Sources(dict(environ), tmp_path)
     hide_secrets(environ)
-    assert environ.keys() == {"RECONCILER_A_B_CLIENT_ID", "AWS_CLIENT_SECRET"}
+    assert environ == kept
     assert sources.get("RECONCILER_A_B_CLIENT_SECRET") == "hunter2"
     assert "hunter2" not in repr(sources)
-
-
-def test_a_child_process_inherits_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once they are hidden."""
     monkeypatch.setenv("RECONCILER_A_B_CLIENT_SECRET", "hunter2")
     hide_secrets()
-    child = subprocess.run(
-        [sys.executable, "-c", "import os; print(os.environ)"], capture_output=True, text=True, check=True
-    )
-    assert "hunter2" not in child.stdout
+    assert "RECONCILER_A_B_CLIENT_SECRET" not in os.environ
 
 
 @pytest.mark.parametrize(
@@ -111,27 +101,24 @@ def test_a_line_that_cannot_be_read(tmp_path: Path) -> None:
     assert ("dotenv-line", ".env:2", False) == (message.name, message.where, "hunter2" in str(message))
 
 
-@pytest.mark.parametrize("kind", ["directory", "absent"])
-def test_no_dotenv(tmp_path: Path, kind: str) -> None:
+def test_no_dotenv(tmp_path: Path) -> None:
     """A directory of this name is a virtual environment."""
-    if kind == "directory":
-        (tmp_path / ".env").mkdir()
+    (tmp_path / ".env").mkdir()
     assert Sources({}, tmp_path).get("A") is None
 
 
 @pytest.mark.parametrize(
     ("make", "name"),
     [
-        (lambda path: path.write_bytes(b"hunter2\xff"), "setting-not-utf-8"),
-        (lambda path: path.write_bytes(b"x" * 65_537), "setting-too-large"),
-        (lambda path: path.mkdir(), "setting-not-a-file"),
-        (os.mkfifo, "setting-not-a-file"),
+        (lambda path: path.write_bytes(b"hunter2\xff"), "setting-not-utf-8"), (os.mkfifo, "setting-not-a-file"),
+        (lambda path: path.write_bytes(b"x" * 65_537), "setting-too-large"), (Path.mkdir, "setting-not-a-file"),
     ],
-)
+)  # fmt: skip
 def test_a_file_that_cannot_be_used(tmp_path: Path, make: Callable[[Path], object], name: str) -> None:
     """It is an error that names the file, and never an unset variable; it shows nothing and does not block."""
     make(tmp_path / "NAME")
-    assert name == error_of(lambda: Sources({SECRETS_DIR: str(tmp_path)}, tmp_path).get("NAME"))
+    message = raised(SettingsError, Sources({SECRETS_DIR: str(tmp_path)}, tmp_path).get, "NAME")
+    assert (name, str(tmp_path / "NAME")) == (message.name, message.where)
 
 
 @pytest.mark.parametrize("directory", ["none", "file", "file/below", "x" * 300])
@@ -145,7 +132,7 @@ def test_a_directory_that_cannot_be_used(tmp_path: Path, directory: str) -> None
 def test_a_dotenv_that_cannot_be_looked_up(tmp_path: Path) -> None:
     """It is an error, for it may hold the setting."""
     (tmp_path / ".env").symlink_to("x" * 300)
-    assert "setting-unreadable" == error_of(lambda: Sources({}, tmp_path).get("A"))
+    assert "setting-unreadable" == raised(SettingsError, Sources({}, tmp_path).get, "A").name
 
 
 @pytest.mark.parametrize(
@@ -160,14 +147,11 @@ def test_the_directory_may_be_named_in_dotenv(tmp_path: Path, environ: dict[str,
     (tmp_path / ".env").write_text(f"{SECRETS_DIR}=second\n")
     for directory, text in (("first", "1"), ("second", "2")):
         (tmp_path / directory).mkdir()
-        (tmp_path / directory / "A").write_text(text)
-    assert value == Sources(environ, tmp_path).get("A")
-
-
-def test_loads_lean() -> None:
-    """A plan reads settings, and loads neither pydantic nor python-dotenv for them."""
-    program = "import sys, reconciler.operations.settings; print({'pydantic', 'dotenv', 'logging'} & set(sys.modules))"
-    assert output_of(program) == "set()\n"
+        (tmp_path / directory / "A").write_text(f"\ufeff{text}\n")
+        (tmp_path / directory / SECRETS_DIR).write_text("third")
+    sources = Sources(environ, tmp_path)
+    named = environ.get(SECRETS_DIR) or (None if "CI" in environ else "second")
+    assert (value, named) == (sources.get("A"), sources.get(SECRETS_DIR))
 
 
 def test_ids_cannot_be_guessed(monkeypatch: pytest.MonkeyPatch) -> None:

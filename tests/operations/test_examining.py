@@ -1,0 +1,73 @@
+"""What `doctor` examines, and how its findings are told, without a service."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from unittest.mock import Mock, call
+
+import pytest
+from support.memory_project import API, EU, URL, MemoryProject, created, desired_of
+from support.memory_record import MemoryStore, record_of
+
+from reconciler.errors import Message, StoreUnavailable
+from reconciler.model.desired import Desired
+from reconciler.model.plan import Health
+from reconciler.operations.doctor import examine
+from reconciler.operations.project import Flags, Project
+from reconciler.operations.settings import SECRETS_DIR, Sources
+
+US = "usa/staging"
+
+
+def test_findings_are_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By check, then by place: of the selected targets, and of the URLs of the selected subscriptions."""
+    examine_server = Mock(return_value=[])
+    monkeypatch.setattr("reconciler.service.probing.examine_server", examine_server)
+    wanted = {f"{EU}/{name}": (("ONB10001",), URL.format(name)) for name in ("offers", "loans")}
+    project = MemoryProject({"memory:a": MemoryStore(record_of(*created("a", f"{EU}/offers", account="sha256:x")))})
+    project.__dict__["desired"] = desired_of(wanted, {US: "https://usa.example", EU: API, "asia/live": API})
+    project.flags = Flags(state="memory:a", timeout=3.0)
+    project.sources = Sources({"RECONCILER_EUROPE_STAGING_CLIENT_ID": " x"}, Path())
+    project.known_accounts = {name: f"sha256:{name}" for name in project.desired.targets}
+    names = [f"RECONCILER_{name}_STAGING_CLIENT_{part}" for name in ("EUROPE", "USA") for part in ("ID", "SECRET")]
+    project.journal.read()
+    findings = examine(project, (f"{EU}/offers", "usa/*"), write=True)
+    assert [(finding.check, finding.health, finding.message.located) for finding in findings] == [
+        ("config", Health.OK, "config"), ("setting", Health.WARNING, names[0]),
+        *(("setting", Health.FAILED, name) for name in names[1:]), ("token", Health.SKIPPED, EU),
+        ("token", Health.SKIPPED, US), ("record", Health.FAILED, EU), ("record", Health.OK, "memory:a"),
+        ("write", Health.OK, "memory:a"), ("responses", Health.FAILED, "recipients"),
+    ]  # fmt: skip
+    urls = {API: True, "https://login.example": True, "https://usa.example": True, URL.format("offers"): False}
+    asked = [call(url, of_service=of_service, timeout=3.0) for url, of_service in urls.items()]
+    assert asked == sorted(examine_server.call_args_list, key=asked.index)
+
+
+@pytest.mark.parametrize("count", [10, 12])
+def test_mistakes_are_not_all_told(tmp_path: Path, count: int) -> None:
+    """Of many only the first, and how many there are."""
+    codes = ", ".join(f"x{number}" for number in range(count))
+    url = "https://hooks.test/x"
+    subscriptions = f"subscriptions: {{{EU}: {{o: {{eventCodes: [{codes}], webhookUrl: '{url}'}}}}}}\n"
+    target = f"targets: {{{EU}: {{auth_url: 'https://login.test', base_url: 'https://api.test'}}}}\n"
+    (tmp_path / "a.yaml").write_text(target + subscriptions)
+    project = Project(Flags(config=str(tmp_path), state=str(tmp_path / "s.jsonl")), Sources({}, tmp_path))
+    told = [finding.message.what for finding in examine(project, ()) if finding.check == "config"]
+    assert (10 + (count > 10), count > 10) == (len(told), any(f"{count} mistakes" in what for what in told))
+
+
+def test_record_that_cannot_be_read() -> None:
+    """Its place is named, and nothing is written there."""
+    project = MemoryProject(desired=Desired({}, {}))
+    problem = StoreUnavailable(Message("store-down", "no network"), Message("store-down", "no DNS", "memory:b"))
+    project.journal.store.declare_unreadable(problem)  # type: ignore[attr-defined]
+    told = [(finding.check, finding.message.located) for finding in examine(project, (), write=True)]
+    assert [("config", "config"), ("record", "memory:a"), ("record", "memory:b"), ("responses", "recipients")] == told
+
+
+def test_settings_that_cannot_be_read(tmp_path: Path) -> None:
+    """That is a finding like any other."""
+    (tmp_path / "a.yaml").write_text(f"targets: {{{EU}: {{auth_url: 'https://l.test', base_url: 'https://a.test'}}}}\n")
+    project = Project(Flags(config=str(tmp_path), state="memory"), Sources({SECRETS_DIR: "none"}, tmp_path))
+    told = [(finding.check, finding.health, finding.message.name) for finding in examine(project, ())]
+    assert ("config", Health.FAILED, "secrets-dir-unusable") == told[0]
