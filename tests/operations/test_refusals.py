@@ -189,7 +189,8 @@ REFUSED: list[Row] = [
     ),
     (lambda at: (at.gone(), secret_statement(at.project, OFFERS, (), b"x")), "none-in-force", OFFERS, []),
     (
-        lambda at: secret_statement(at.having(*unknown("d" * 32, LOST)), LOST, (), b"x"), "none-in-force", LOST, [],
+        lambda at: secret_statement(at.having(*unknown("d" * 32, LOST)), LOST, (), b"x"), "none-in-force", LOST,
+        [f"reconciler secret set {LOST} --attempt {'d' * 32}"],
     ),
     (
         lambda at: secret_statement(at.project, OFFERS, (A,), b' {"id": "1", "key": "x"}'), "secret-is-object", OFFERS,

@@ -37,9 +37,9 @@ def test_setting_that_overrides_the_place_in_config_is_named(tmp_path: Path) -> 
     assert ["`RECONCILER_STATE` in .env", "`RECONCILER_STATE` in the environment"] == names
     assert Project(Flags(state="other.jsonl"), dotenv).named_by == "`--state`"
     assert Project(Flags(), Sources({}, tmp_path / "empty")).named_by == ""
-    for flag, place, expected in ((None, "git:x", "f" * 32), ("other.jsonl", "other.jsonl", "")):
+    for flag, place, expected in ((None, "x.jsonl", "f" * 32), ("other.jsonl", "other.jsonl", "")):
         project = Project(Flags(state=flag), Sources({}, tmp_path / "empty"))
-        project.__dict__["desired"] = desired_of(state="git:x", record="f" * 32)
+        project.__dict__["desired"] = desired_of(state="x.jsonl", record="f" * 32)
         assert (place, expected) == (project.place, project.journal.expected)
 
 
