@@ -16,6 +16,7 @@ from reconciler.model.desired import Desired
 from reconciler.model.plan import Finding, Health
 from reconciler.operations.recovery_file import recovery_messages
 from reconciler.planning.blocking import foreign
+from reconciler.record.attempt_rows import secret_step
 from reconciler.record.gates import obstacle_messages
 from reconciler.reports.words import counted
 
@@ -146,6 +147,11 @@ def _check_record(project: Project, targets: Iterable[Target]) -> Iterator[Findi
             yield Finding("record", Health.FAILED, message)
     for message in dict.fromkeys(recovery_messages(project, reading).values()):
         yield Finding("record", Health.FAILED, message)
+    bare = [attempt for attempt in record.attempts.values() if attempt.in_force]
+    bare = [attempt for attempt in bare if project.desired.verification and not (attempt.responses or attempt.secrets)]
+    if bare:
+        what = f"{counted(len(bare), 'subscription')} without a recorded secret: its notifications cannot be verified"
+        yield _finding(Health.WARNING, "record", what, bare[0].address, secret_step(bare[0]))
     if reading.torn:
         what = f"{counted(reading.torn, 'byte')} of a torn write: ignored"
         yield _finding(Health.WARNING, "record", what, journal.place)

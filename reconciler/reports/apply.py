@@ -44,6 +44,7 @@ def apply_document(applied: Applied) -> Document:
         _tone(applied),
         alerts=(
             *alerts(_problems(applied, fine)),
+            *alerts(_incomplete(applied), "Warning"),
             *unresolved_alerts(applied.unresolved, applied.left),
             *alerts((_problem(result, applied) for result in waiting), "Blocked"),
             *alerts(applied.messages),
@@ -133,6 +134,19 @@ def _problems(applied: Applied, passed_over: Sequence[Result]) -> Iterator[Messa
             continue
         if result.detail and result.detail not in said:
             yield _problem(result, applied)
+
+
+def _incomplete(applied: Applied) -> Iterator[Message]:
+    """Yield a warning about each create whose response is incomplete or could not be saved."""
+    for result in applied.results:
+        if result.outcome is Done.CREATED and result.detail:
+            set_it = ("reconciler", "secret", "set", result.address, "--attempt", str(result.attempt))
+            yield Message(
+                "response-lost",
+                result.detail,
+                result.address,
+                (step("ask the operator for its secret, then run", *set_it),),
+            )
 
 
 def _problem(result: Result, applied: Applied) -> Message:

@@ -102,6 +102,12 @@ def unrecovered(place: Place) -> None:
     save_facts(Project(Flags(), Sources({}, Path())).data_directory, record, "state.jsonl", created("a", "x/y/z"), "")
 
 
+def without_secret(place: Place) -> None:
+    """Import a subscription, and demand signatures."""
+    place.line.fine("state", "import", "europe/staging/offers", "--yes")
+    place.change("targets:", "verification: {header: X-S, algorithm: hmac-sha256}\ntargets:")
+
+
 def other_account(place: Place) -> None:
     """Apply, then set the client id of another account."""
     place.line.fine("apply", "--auto-approve")
@@ -143,6 +149,7 @@ RESULTS: list[tuple[str, Health, Callable[[Place], object], str]] = [
     ("record", Health.FAILED, other_account, "usa/staging"),
     ("record", Health.WARNING, torn, "state.jsonl"),
     ("record", Health.FAILED, unrecovered, "state.jsonl"),
+    ("record", Health.WARNING, without_secret, "europe/staging/offers"),
     ("write", Health.OK, lambda _: None, "state.jsonl"),
     ("write", Health.FAILED, read_only, "state.jsonl"),
     ("responses", Health.OK, lambda _: None, "recipients"),

@@ -89,6 +89,13 @@ def test_what_is_unknown_comes_first(outcomes: tuple[Done, ...], signal: int | N
     assert title == apply_document(applied).title
 
 
+@pytest.mark.parametrize("detail", ["the response was cut off after 7 bytes", None])
+def test_a_response_that_is_lost_is_told(detail: str | None) -> None:
+    """It may have held the only copy of a secret, which the operator knows too."""
+    text = terminal.render(apply_document(Applied((result(Done.CREATED, attempt=ID, detail=detail),), Verdict.DONE)))
+    assert (detail is not None) is (f"reconciler secret set {OFFERS} --attempt {ID}" in text)
+
+
 def test_what_another_run_did_is_no_error() -> None:
     """It is counted as done, in the table too, and nothing is left to look at."""
     skipped = result(Done.SKIPPED, detail="already done by another run")
