@@ -9,7 +9,7 @@ from msgspec.json import decode, encode
 
 from reconciler.errors import Message, Refused, SettingsError, Step
 from reconciler.model.plan import Action
-from reconciler.reports.json import FORMAT
+from reconciler.reports.json import FORMAT, request_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -76,9 +76,18 @@ def refuse_overwriting(file: Path) -> None:
 
 
 def refuse_changed(plan: Plan, digest: str, saved: SavedPlan | None = None, file: Path | None = None) -> None:
-    """Raise Refused unless the plan has the reviewed digest. The error lists the differences from `saved`, if given."""
-    if plan.digest == digest:
+    """Raise Refused unless the plan has the reviewed digest. The error lists the differences from `saved`, if given.
+
+    Nothing is sent from the file, but whoever reviewed it must have read the requests that are sent.
+    """
+    requests = {(str(change.address), change.digest): encode(request_json(change.request)) for change in plan.changes}
+    shown = saved.changes if saved else ()
+    edited = [each.address for each in shown if requests.get((each.address, each.digest)) != encode(each.request)]
+    if plan.digest == digest and not edited:
         return
+    if plan.digest == digest:
+        what = f"the saved plan was edited: its digest stands for other requests of {', '.join(edited)}"
+        raise Refused(Message("plan-edited", what, str(file), (Step("save the plan again, and review it"),)))
     review = Step("review the new plan", ("reconciler", "plan", *plan.options, *(("--out", str(file)) if file else ())))
     detail = () if saved is None else _differences(plan, saved)
     what = "the plan has changed since it was reviewed; nothing was sent"

@@ -85,8 +85,8 @@ def _change(change: Change) -> Json:
         "digest": change.digest,
         "action": change.action,
         "before": [attempt_json(attempt) for attempt in change.before],
-        "after": _request(change.after),
-        "request": _request(change.request),
+        "after": request_json(change.after),
+        "request": request_json(change.request),
         "reasons": sorted(map(sentence, change.reasons)),
         "warnings": sorted(map(sentence, change.warnings)),
     }
@@ -97,7 +97,8 @@ def attempt_json(attempt: Attempt) -> Json:
     return {"attempt": attempt.id, "eventCodes": attempt.codes, "webhookUrl": attempt.url, "status": attempt.status}
 
 
-def _request(request: Request | None) -> Json | None:
+def request_json(request: Request | None) -> Json | None:
+    """Return the codes and the URL of a request, or None if there is no request."""
     return None if request is None else {"eventCodes": request.codes, "webhookUrl": request.template}
 
 

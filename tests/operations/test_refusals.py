@@ -92,6 +92,13 @@ def differ(at: Refusals) -> None:
     refuse_changed(planned, "sha256:0123456789abcdef", file=at.path("p"))
 
 
+def edited(at: Refusals) -> None:
+    """Apply a saved plan in which somebody changed a request, but not its digest."""
+    planned = plan(change(digest="x"))
+    row = SavedChange(OFFERS, Action.CREATE, "x", {"eventCodes": ["ONB19999"], "webhookUrl": "u"})
+    refuse_changed(planned, planned.digest, SavedPlan("2.0", planned.digest, (), (row,)), at.path("p"))
+
+
 def pinned(at: Refusals) -> None:
     """Apply with addresses and recipients of `config/` alone, but for one."""
     refuse_unpinned(at.project, plan(change(), overridden=("auth_url",)), plaintext=False)
@@ -136,6 +143,7 @@ REFUSED: list[Row] = [
     ),
     (lambda at: Session(at.project, make_plan(tried(at))), "failpoint", "RECONCILER_TEST_FAILPOINT", [""]),
     (pinned, "not-pinned", "--pinned", [""]),
+    (edited, "plan-edited", "{}/p", [""]),
     (differ, "plan-changed", "sha256:0123456789ab", [f"{PLAN} -t 'europe/*' -t 'usa/*' --out {{}}/p"]),
     (lambda at: refuse_overwriting(at.file("p", b"{}")), "plan-would-overwrite", "--out {}/p", [""]),
     (lambda at: load_plan(at.path("p")), "plan-file-unreadable", "{}/p", [f"{PLAN} --out plan.json"]),
