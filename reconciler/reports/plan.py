@@ -239,16 +239,14 @@ def _summary(plan: Plan) -> Iterator[doc.Block]:
 
 
 def _urls(plan: Plan, *, overridden: bool) -> tuple[tuple[str, str], ...]:
-    """Return the names and values of the service URLs that are set in `config/` or, if `overridden`, outside it."""
-    targets = [plan.targets[name].target for name in sorted(plan.targets)]
-    return tuple(
-        (f"{target.name} {field}", url)
-        for target in targets
-        for field, url in (
-            ("base_url", target.base_url), ("auth_url", target.auth_url), ("audience_base", target.audience_base)
-        )
-        if (field in target.overridden) is overridden
-    )  # fmt: skip
+    """Return the service URLs that are set in `config/` or, if `overridden`, outside it, each with its fields."""
+    fields: dict[tuple[str, str], list[str]] = {}
+    for name in sorted(plan.targets):
+        target = plan.targets[name].target
+        for field in ("base_url", "auth_url", "audience_base"):
+            if (field in target.overridden) is overridden:
+                fields.setdefault((name, getattr(target, field)), []).append(field)
+    return tuple((f"{name} {', '.join(same)}", url) for (name, url), same in fields.items())
 
 
 def _next(plan: Plan, saved: str, *, applies: bool) -> Iterator[doc.Todo]:
