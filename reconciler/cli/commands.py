@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 Entry = tuple[str, str]
 """The module and name of a command in this package ("plan:plan"), and its line in the help."""
 _EMPTY_OPTION = re.compile(r"--[^=]*=")
+_ONE_DASH = re.compile(r"(-(?:target|auto-approve|out|detailed-exitcode))(?:=.*)?")
+"""Matches options as Terraform writes them. Click would read `-target=X` as `-t arget=X`."""
 
 
 class Context(click.Context):
@@ -48,6 +50,8 @@ class Group(click.Group):
         """
         if any(not word or _EMPTY_OPTION.fullmatch(word) for word in args):
             raise click.UsageError("an option or argument is empty", ctx)
+        if found := next(filter(None, map(_ONE_DASH.fullmatch, args)), None):
+            raise click.UsageError(f"{found[0]} has one dash; write -{found[1]}", ctx)
         if not args and not ctx.resilient_parsing:
             with suppress(OSError):
                 click.echo(ctx.get_help(), err=True)

@@ -177,6 +177,8 @@ def test_consent_by_the_option_of_another_command(words: tuple[str, ...], meant:
     """The usage error names the command's own; for any other unknown option, it names none of these."""
     assert f"No such option '{words[-1]}'. Did you mean {meant}?" in project(*words).err
     assert meant not in project(*words[:-1], "--zzz").err
+    for word in ("-auto-approve", "-target=europe/staging"):
+        assert f"{word} has one dash; write -{word.partition('=')[0]}" in project("apply", word).err
 
 
 def test_a_plan_replaces_a_plan_only(project: CommandLine) -> None:
