@@ -40,7 +40,7 @@ _INTERRUPTED = "interrupted before it was sent"
 
 
 class Creates:
-    """The calls of a run. It takes changes from `work` and adds their outcomes to `appends`.
+    """Makes the calls of a run: takes changes from `work`, and adds their outcomes to `appends`.
 
     `authorised` are the targets with a token. `lost_response` is true if the response to a create could not be saved.
     Calls that were given up without an answer are remembered, because a late answer still counts.
@@ -88,7 +88,7 @@ class Creates:
     def drafts(self, now: Instant) -> list[ChangeDraft]:
         """Return drafts of the next intents, as many as the limit of calls in flight allows.
 
-        Targets with an outage get none.
+        A target with an outage gets no drafts.
         """
         limits, work, drafts = self._context.limits, self._work, []
         for target in [*work.sends]:
@@ -137,7 +137,7 @@ class Creates:
         return [Reread()]
 
     def on_reread(self, reading: Reading, read_at: Instant, now: Instant) -> list[Effect]:
-        """Send the calls that wait for this reading of the record, unless the record forbids them."""
+        """Send the calls that waited for this reading of the record, unless the record forbids them."""
         return [effect for call in self._end_reread() for effect in self._send(call, now, read_at, reading)]
 
     def on_reread_failed(self, detail: str, now: Instant) -> None:

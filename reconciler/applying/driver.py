@@ -100,7 +100,7 @@ class Performer:
             reading = ports.read()
             if reading.record.contains(effect.last):  # the answer was lost, perhaps before the second place was updated
                 ports.catch_up(reading)
-        except Exception as problem:  # noqa: BLE001 - the run goes on without
+        except Exception as problem:  # noqa: BLE001 - the run continues without a reading
             unread = message_of(problem)
             self._warn(unread)
             return NotAppended(unread if has_moved else failed, at)  # the run's own append may have moved the head
@@ -159,7 +159,7 @@ def drive(run: Run, ports: Ports) -> None:
 
 
 def unless_interrupted(job: Callable[[], T], interrupted: Flag, patience: float) -> T:
-    """Return the result of `job`, run in a thread. After an interrupt, wait at most `patience` more seconds.
+    """Run `job` in a thread, and return its result. After an interrupt, wait at most `patience` more seconds.
 
     Raises what `job` raises, and StoreUnavailable if the wait ends first; the result is then ignored.
     """
