@@ -191,7 +191,10 @@ class Verdict(StrEnum):
 
 
 class Done(StrEnum):
-    """The outcomes of a change, in the order in which summaries list them. The values of `Outcome` are for creates."""
+    """The outcomes of a change, in the order in which summaries list them.
+
+    The outcomes that `Outcome` also has are for creates.
+    """
 
     CREATED = "created"
     REJECTED = "rejected"
