@@ -170,7 +170,7 @@ def _config(choices: Choices, state: str, recipient: str) -> dict[str, str]:
 
 
 def _workflow(directory: Path, environments: Sequence[str], state: str) -> dict[str, str]:
-    """Return the text of the workflow for the default branch, by path.
+    """Return the text of the workflow, by path. The workflow is for the default branch.
 
     Raises SettingsError if the workflow would not work in this repository or with this place of the record.
     """

@@ -78,7 +78,7 @@ def refuse_overwriting(file: Path) -> None:
 def refuse_changed(plan: Plan, digest: str, saved: SavedPlan | None = None, file: Path | None = None) -> None:
     """Raise Refused unless the plan has the reviewed digest. The error lists the differences from `saved`, if given.
 
-    Nothing is sent from the file, but whoever reviewed it must have read the requests that are sent.
+    Also raise Refused unless the requests in `saved`, which a person has reviewed, equal those of the plan.
     """
     requests = {(str(change.address), change.digest): encode(request_json(change.request)) for change in plan.changes}
     shown = saved.changes if saved else ()
