@@ -49,7 +49,7 @@ class AppendEnd(Enum):
 class ChangeDraft(Struct, frozen=True):
     """The facts that carry out a change if the head has not moved.
 
-    `attempt` is the id of the attempt that the facts intend, or "" if they contain no intent.
+    `attempt` is the id of the attempt whose intent is among the facts, or "" if there is no intent.
     """
 
     change: Change

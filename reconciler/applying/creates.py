@@ -67,7 +67,7 @@ class Creates:
 
     @property
     def stopped(self) -> str | None:
-        """Return the reason why nothing more is sent to any target, or None if there is none."""
+        """Return the reason why nothing more is sent to any target, or None if calls may be sent."""
         if self.interrupted:
             return _INTERRUPTED
         return LOST_RESPONSE if self.lost_response else None
@@ -79,7 +79,7 @@ class Creates:
 
     @property
     def wake_at(self) -> float | None:
-        """Return the time of the next timeout, in steady seconds, or None if there is none."""
+        """Return the time of the next timeout, in steady seconds, or None if no call has a timeout."""
         times = (call.wake_at for call in self._calls.values())
         return min((time for time in times if time is not None), default=None)
 

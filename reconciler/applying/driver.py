@@ -299,8 +299,8 @@ class Ports(Struct, frozen=True):
     - `read`, `extend` and `catch_up` are methods of `Journal`.
     - `replan` makes a plan for the approved selection from a reading; it does no I/O and raises ReconcilerError.
     - `callers` maps each target with creates to the caller that makes its calls.
-    - `save` writes facts that could not be appended, and the reason, to a recovery file, and returns a message that
-      names the file; it raises nothing.
+    - `save` writes facts to a recovery file, and returns a message that names the file and the reason why the facts
+      could not be appended; it raises nothing.
     - `clock` returns the current time, `new_id` 32 random hexadecimal digits, and `jitter` a number from 0 to 1.
     - `pause` waits for a number of seconds.
     - `observe` receives the run after each event, to show its progress.
