@@ -229,7 +229,7 @@ class Applied(Struct, frozen=True):
     - `unresolved` are the attempts of the selected addresses that are unknown or overdue at the end.
     - `left` is the plan made from the final reading of the record, or None if the reading failed.
     - `messages` tell a person about outcomes that are not in the record, and about errors of a store.
-    - `signal` is the number of the signal that interrupted the apply, or None if there is none.
+    - `signal` is the number of the signal that interrupted the apply, or None if it was not interrupted.
     """
 
     results: tuple[Result, ...]
