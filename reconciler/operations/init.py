@@ -45,7 +45,7 @@ _SETTINGS = "--region, --environment, --state"
 class Choices(Struct, frozen=True):
     """The choices that determine the files. `state` is the place of the record, or "" for the proposed place.
 
-    `config` is the name of the configuration directory. `begins_here` is true outside CI, where a person may begin the
+    `config` is the name of the configuration directory. `begins_here` is false in CI, where no person can begin the
     record.
     """
 
