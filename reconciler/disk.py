@@ -47,7 +47,7 @@ def write_at(descriptor: int, data: bytes, offset: int) -> None:
 def make_directory(path: Path, mode: int) -> None:
     """Create a directory and its parents, durably. The mode of existing directories is not changed.
 
-    Raises NotADirectoryError if one of them exists but is not a directory, and OSError if one cannot be created.
+    Raises NotADirectoryError if one of these paths is not a directory, and OSError if one cannot be created.
     """
     if path.is_dir():
         settle_name(path)

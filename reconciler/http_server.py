@@ -163,7 +163,7 @@ class Server(ThreadingHTTPServer):
             self._reading[current_thread()] = self._answering.pop(current_thread())
 
     def shutdown_request(self, request: Any) -> None:
-        """Close a connection at once. The inherited method first shuts it down, which would prevent a reset."""
+        """Close a connection without shutting it down first, because a shutdown would prevent a reset."""
         self.close_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the base class gives them
