@@ -6,8 +6,8 @@ The pipeline in short; ARCHITECTURE.md names the modules of each step:
    they have mistakes, it reports every mistake with its position.
 2. `record` checks the hash chain of the project's append-only record, which a store in `stores` returns as bytes, and
    folds its facts into a `Record`: the create calls that were made, and their outcomes.
-3. `planning` compares the two values and returns a `Plan`, which is frozen, sorted and serialisable. It uses no
-   network, clock or credentials.
+3. `planning` compares the `Desired` with the `Record`, and returns a `Plan`, which is frozen, sorted and serialisable.
+   It uses no network, clock or credentials.
 4. `applying` carries out the plan. For each create it appends an *intent* to the record, sends the call after the
    intent is durable, and appends the *outcome* before anything depends on it. Each append is conditional on the
    record's head, so two runs cannot both send a create. The protocol is a state machine without I/O; a driver
@@ -19,8 +19,8 @@ The pipeline in short; ARCHITECTURE.md names the modules of each step:
 
 `model` has the values that all rooms share, `disk` has durable writes and locks, and `errors` has the errors with their
 exit codes. `notifications` verifies and parses notifications, and reads captured ones. `sandbox` is a local stand-in
-for the service and `receiver` for a partner's endpoint, both on the server in `http_server`; neither shares code with
-`service`.
+for the service, and `receiver` is one for a partner's endpoint. Both use the server in `http_server`, and neither
+shares code with `service`.
 """
 
 __version__ = "0.1.0"

@@ -47,7 +47,7 @@ def write_at(descriptor: int, data: bytes, offset: int) -> None:
 def make_directory(path: Path, mode: int) -> None:
     """Create a directory and its parents, durably. The mode of existing directories is not changed.
 
-    Raises NotADirectoryError if a path exists and is not a directory, and OSError if the directory cannot be created.
+    Raises NotADirectoryError if one of these paths is not a directory, and OSError if one cannot be created.
     """
     if path.is_dir():
         settle_name(path)
@@ -80,9 +80,10 @@ def settle(descriptor: int) -> None:
 
 @cache
 def settle_name(path: Path) -> None:
-    """Wait until the name of an existing file is on disk. Its creator may have been killed before syncing it.
+    """Wait until the name of an existing file is on disk.
 
-    Once per process is enough: a name that is on disk stays there.
+    The file's creator may have been killed before syncing the name. Once per process is enough: a name that is on disk
+    stays there.
     """
     try:
         sync_directory(path.parent)
@@ -103,7 +104,7 @@ def replace_file(path: Path, data: bytes, mode: int) -> None:
 
 @contextmanager
 def written_beside(path: Path, data: bytes, mode: int) -> Iterator[Path]:
-    """Write `data` durably to a temporary file next to `path`. Yield the file's path, for the caller to link."""
+    """Write `data` durably to a temporary file next to `path`. Yield the new file's path, for the caller to link."""
     beside = _write_beside(path, data, mode)
     try:
         yield beside
@@ -219,7 +220,7 @@ _FUSE_WITH_LOCKS = {
     f"fuse.{name}"
     for name in ("bindfs", "ceph-fuse", "encfs", "fuse-overlayfs", "glusterfs", "gocryptfs", "mergerfs", "shfs")
 }
-"""FUSE file systems that are on local disks or share locks. Other FUSE file systems may do neither."""
+"""FUSE file systems that use local disks or share locks. Other FUSE file systems may do neither."""
 
 
 def host_only_locks(path: Path) -> str | None:
@@ -235,7 +236,7 @@ def host_only_locks(path: Path) -> str | None:
 
 
 def find_host_only_locks(mounts: str, path: str) -> str | None:
-    """Return the type and mount option of the file system of `path` if only this host may see its locks, or else None.
+    """Return the type and mount option of a path's file system if its locks may be local to this host, else None.
 
     `mounts` is a mountinfo table (proc(5)). `path` is absolute and has no symbolic links.
     """

@@ -4,7 +4,7 @@
 
     ReconcilerError             1   one message, or several: what, where, what to do next
     ├── ConfigError             1   every mistake found in config/, each with its place
-    ├── SettingsError           1   a flag, a variable or a file named by one
+    ├── SettingsError           1   an invalid flag, variable, secrets file or .env
     ├── SelectionError          1   a target pattern that is malformed or matches nothing
     ├── Refused                 1   a gate or a guard stopped the run before anything was changed
     ├── RecordError             1   the record

@@ -65,7 +65,7 @@ class Request(Discreet, frozen=True):
 
 
 class Malformed(Exception):
-    """Raised for a request that cannot be read, with the status of the answer."""
+    """Raised for a request that cannot be read. `status` is the status of the answer."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)

@@ -34,7 +34,7 @@ _FAREWELL = 5.0  # seconds for requests in progress when the server stops
 
 
 class _TooSlow(Exception):
-    """Raised after the time limit. It is not an OSError, because that would be treated as a broken connection."""
+    """Raised after the time limit. It is not an OSError, because an OSError is treated as a broken connection."""
 
 
 class _PacedSocket(RawIOBase):
@@ -163,7 +163,7 @@ class Server(ThreadingHTTPServer):
             self._reading[current_thread()] = self._answering.pop(current_thread())
 
     def shutdown_request(self, request: Any) -> None:
-        """Close a connection at once. The inherited method would shut it down first, which prevents a reset."""
+        """Close a connection without shutting it down first, because a shutdown would prevent a reset."""
         self.close_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the base class gives them

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 _LISTED = 3  # facts named in a summary
-_OUTCOME_CONFLICTS = 3  # times `Limits.conflicts`, which ends the run: its outcomes are appended for longer
+_OUTCOME_CONFLICTS = 3  # times `Limits.conflicts`, which only stops new calls: appends of outcomes are tried for longer
 
 
 class AppendEnd(Enum):
@@ -49,7 +49,7 @@ class AppendEnd(Enum):
 class ChangeDraft(Struct, frozen=True):
     """The facts that carry out a change if the head has not moved.
 
-    `attempt` is the id of the attempt that the facts intend, or "" if they contain no intent.
+    `attempt` is the id of the attempt whose intent is among the facts, or "" if there is no intent.
     """
 
     change: Change
@@ -58,7 +58,7 @@ class ChangeDraft(Struct, frozen=True):
 
 
 class Batch(Struct, frozen=True):
-    """An append of the first `pending` pending facts and some drafts. The record then has `number` lines."""
+    """An append of the first `pending` facts of the queue, and of `drafts`. It brings the record to `number` lines."""
 
     effect: Append
     pending: int
@@ -114,7 +114,8 @@ class AppendQueue:
     def unrecorded(self) -> list[ApplyFact]:
         """Return the pending facts, preceded by the intents of this run whose outcomes are among them.
 
-        The record may have lost those intents. Once the run has finished, the result is what could not be appended.
+        The record may have lost these intents. Once the run has finished, these are the facts that could not be
+        appended.
         """
         attempts = dict.fromkeys(fact.attempt for fact in self._pending if isinstance(fact, Answered))
         return [*(self._intents[attempt] for attempt in attempts if attempt in self._intents), *self._pending]

@@ -40,7 +40,7 @@ _INTERRUPTED = "interrupted before it was sent"
 
 
 class Creates:
-    """The calls of a run. It takes changes from `work` and adds their outcomes to `appends`.
+    """Makes the calls of a run: takes changes from `work`, and adds their outcomes to `appends`.
 
     `authorised` are the targets with a token. `lost_response` is true if the response to a create could not be saved.
     Calls that were given up without an answer are remembered, because a late answer still counts.
@@ -67,7 +67,7 @@ class Creates:
 
     @property
     def stopped(self) -> str | None:
-        """Return the reason why nothing more is sent to any target, or None if there is none."""
+        """Return the reason why nothing more is sent to any target, or None if calls may be sent."""
         if self.interrupted:
             return _INTERRUPTED
         return LOST_RESPONSE if self.lost_response else None
@@ -79,7 +79,7 @@ class Creates:
 
     @property
     def wake_at(self) -> float | None:
-        """Return the time of the next timeout, in steady seconds, or None if there is none."""
+        """Return the time of the next timeout, in steady seconds, or None if no call has a timeout."""
         times = (call.wake_at for call in self._calls.values())
         return min((time for time in times if time is not None), default=None)
 
@@ -88,7 +88,7 @@ class Creates:
     def drafts(self, now: Instant) -> list[ChangeDraft]:
         """Return drafts of the next intents, as many as the limit of calls in flight allows.
 
-        Targets with an outage get none.
+        A target with an outage gets no drafts.
         """
         limits, work, drafts = self._context.limits, self._work, []
         for target in [*work.sends]:
@@ -137,7 +137,7 @@ class Creates:
         return [Reread()]
 
     def on_reread(self, reading: Reading, read_at: Instant, now: Instant) -> list[Effect]:
-        """Send the calls that wait for this reading of the record, unless the record forbids them."""
+        """Send the calls that waited for this reading of the record, unless the record forbids them."""
         return [effect for call in self._end_reread() for effect in self._send(call, now, read_at, reading)]
 
     def on_reread_failed(self, detail: str, now: Instant) -> None:

@@ -100,7 +100,7 @@ class Performer:
             reading = ports.read()
             if reading.record.contains(effect.last):  # the answer was lost, perhaps before the second place was updated
                 ports.catch_up(reading)
-        except Exception as problem:  # noqa: BLE001 - the run goes on without
+        except Exception as problem:  # noqa: BLE001 - the run continues without a reading
             unread = message_of(problem)
             self._warn(unread)
             return NotAppended(unread if has_moved else failed, at)  # the run's own append may have moved the head
@@ -159,7 +159,7 @@ def drive(run: Run, ports: Ports) -> None:
 
 
 def unless_interrupted(job: Callable[[], T], interrupted: Flag, patience: float) -> T:
-    """Return the result of `job`, run in a thread. After an interrupt, wait at most `patience` more seconds.
+    """Run `job` in a thread, and return its result. After an interrupt, wait at most `patience` more seconds.
 
     Raises what `job` raises, and StoreUnavailable if the wait ends first; the result is then ignored.
     """
@@ -299,8 +299,8 @@ class Ports(Struct, frozen=True):
     - `read`, `extend` and `catch_up` are methods of `Journal`.
     - `replan` makes a plan for the approved selection from a reading; it does no I/O and raises ReconcilerError.
     - `callers` maps each target with creates to the caller that makes its calls.
-    - `save` writes facts that could not be appended, and the reason, to a recovery file, and returns a message that
-      names the file; it raises nothing.
+    - `save` writes facts to a recovery file, and returns a message that names the file and the reason why the facts
+      could not be appended; it raises nothing.
     - `clock` returns the current time, `new_id` 32 random hexadecimal digits, and `jitter` a number from 0 to 1.
     - `pause` waits for a number of seconds.
     - `observe` receives the run after each event, to show its progress.

@@ -125,7 +125,7 @@ class Reread(Struct, frozen=True):
 class Send(Struct, frozen=True):
     """Send a create call, unless it is late (see `is_late`). The result is CallEnded.
 
-    `send_by` (steady seconds) is the end of the window in the intent. `fresh_until` is the time, on both clocks,
+    `send_by` (steady seconds) is the end of the send window in the intent. `fresh_until` is the time, on both clocks,
     until which the last reading of the record is valid. With `renew`, a refused token is replaced by a new token.
     """
 
@@ -150,9 +150,10 @@ class Limits(Struct, frozen=True):
 
     - `parallelism`: how many calls may be in flight.
     - `send_window`: how long after its intent a call may start.
-    - `freshness`: how long after an append or a read began calls may still start without another read of the record.
+    - `freshness`: how long calls may still start, counted from the start of the last append or read, without another
+      read of the record.
     - `call_timeout`: the longest duration of one call.
-    - `margin`: the largest difference between clocks that is allowed for.
+    - `margin`: the largest difference between clocks that the run allows for.
     - `call_grace`: how long an interrupted run waits for calls in flight; `store_grace`: how long it then waits for the
       store.
     - `last_grace`: how long a run that was interrupted twice waits for the store.

@@ -57,9 +57,9 @@ def carry_out(plan: Plan, reading: Reading, ports: Ports, limits: Limits) -> App
 
 
 def begin(plan: Plan, reading: Reading, ports: Ports, limits: Limits) -> Run:
-    """Return the run of a plan on the current record.
+    """Read the record again, and return a run that carries out the plan on it.
 
-    Raises ReconcilerError if the record cannot be read, or lacks the head that the plan was made from.
+    Raises ReconcilerError if the record cannot be read, or does not contain the head that the plan was made from.
     """
     now = unless_interrupted(ports.read, ports.inbox.interrupted, 0.0)
     if not now.record.contains(reading.record.head):

@@ -93,7 +93,7 @@ def verdict_of(results: Sequence[Result], left: Plan, attempts: Sequence[Attempt
 
 
 def verdict_without_record(planned: Iterable[Change], results: Iterable[Result]) -> Verdict:
-    """Return the verdict without a readable record: UNRESOLVED if any attempt is or was unresolved, else FAILED."""
+    """Return the verdict if the record cannot be read: UNRESOLVED if any attempt is or was unresolved, else FAILED."""
     was = any(change.block is Block.UNRESOLVED for change in planned)
     now = any(result.outcome is Done.UNKNOWN or not result.recorded for result in results)
     return Verdict.UNRESOLVED if was or now else Verdict.FAILED

@@ -26,7 +26,7 @@ _ONE_DASH = re.compile(r"(-(?:target|auto-approve|out|detailed-exitcode))(?:=.*)
 
 
 class Context(click.Context):
-    """A context whose help is as wide as stdout, within limits. Click's own width would load `shutil`."""
+    """A context whose help is as wide as stdout, within limits. Click would load `shutil` to find the width."""
 
     def make_formatter(self) -> click.HelpFormatter:
         return click.HelpFormatter(width=max(min(columns(sys.stdout), 100) - 2, 50))

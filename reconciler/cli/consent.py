@@ -1,4 +1,4 @@
-"""Shows what a statement would append to the record, asks for consent, and appends it."""
+"""Shows the facts that a statement would append to the record, asks for consent, and appends them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,10 @@ def consent_options(function: Callable[..., None]) -> Callable[..., None]:
 def append_with_consent(
     invocation: Invocation, statement: Statement, consent: Consent, before: Callable[[], None] = lambda: None
 ) -> None:
-    """Show what a statement would append, ask for consent, call `before`, and append it. Raises ReconcilerError."""
+    """Show the facts that a statement would append, ask for consent, call `before`, and append them.
+
+    Raises ReconcilerError.
+    """
     terminal, project = invocation.terminal, invocation.project
     proposal = prepare(project, statement)
     if not is_agreed(invocation, proposal, consent):

@@ -1,4 +1,4 @@
-"""`reconciler demo`: a complete run against the embedded sandbox."""
+"""The command `reconciler demo`, which shows a complete run against the embedded sandbox."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ class Invocation:
     def terminal(self) -> Terminal:
         """Return the terminal, set up from the flags.
 
-        The flags that name the project are added to suggested commands, except a place that contains credentials: such
-        a place belongs in RECONCILER_STATE.
+        Suggested commands repeat the flags that name the project, except `--state` if its place contains credentials:
+        such a place belongs in RECONCILER_STATE.
         """
         from reconciler.cli.terminal import Terminal  # noqa: PLC0415 - nothing that --help needs
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _CONSENT = ("--auto-approve", "--yes")
-"""The options that give consent. A command has at most one; if the other is given, the error suggests the right one."""
+"""The options that give consent. If a command has only the other option, the error suggests that option."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 REMOVAL = Group(

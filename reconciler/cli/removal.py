@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 def list_(invocation: Invocation, patterns: tuple[str, ...], form: str) -> None:
     """Show the messages to send to the operator.
 
-    Each target has one message: what to remove and when that was requested, what to keep, and which unknown creates the
-    operator must look up.
+    There is one message per target. It says what to remove and when each removal was requested, what to keep, and
+    which unknown creates the operator must look up.
     """
     known = status_of(invocation.project, patterns, current=True)
     removals = removals_of(known)

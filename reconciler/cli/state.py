@@ -1,4 +1,4 @@
-"""`reconciler state`: shows the record, and records what people know."""
+"""The commands of `reconciler state`, which show the record, and record what people know."""
 
 from __future__ import annotations
 

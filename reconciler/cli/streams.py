@@ -1,4 +1,7 @@
-"""Opens, measures and discards the standard streams. `--help` loads this module, so it imports no other library."""
+"""Opens the standard streams, finds their width, and discards their output.
+
+`--help` loads this module, so it imports only the standard library.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ def columns(stream: TextIO) -> int:
 
 
 def lead_nowhere(stream: TextIO) -> None:
-    """Discard the buffered and all later output of a stream.
+    """Discard the buffered output and all later output of a stream.
 
     Otherwise a failed flush at interpreter exit would change the exit code.
     """

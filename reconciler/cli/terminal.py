@@ -108,7 +108,7 @@ class Terminal:
             self._write_err(text_of.render(document, self._layout(sys.stderr)))
 
     def note(self, what: str, *steps: Step) -> None:
-        """Print a message that is neither a result nor a warning to stderr, unless -q was given."""
+        """Print a note to stderr, unless -q was given. A note is neither a result nor a warning."""
         if not self.is_quiet:
             self._say([Message("note", what, "", steps)], "Note")
 

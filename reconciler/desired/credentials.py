@@ -58,7 +58,7 @@ _LONG_WORD = 16
 
 
 def secrets(targets: Iterable[str], lookup: Callable[[str], str | None]) -> dict[str, str]:
-    """Return each form that a secret can have in YAML or in a URL, longest first, with the variable that holds it.
+    """Return the forms that secrets can have in YAML or in a URL, longest first, each with the variable of its secret.
 
     Short secrets and plain words are left out, because they may occur in any text.
     """
@@ -125,7 +125,7 @@ def remove(node: Node, mistakes: Mistakes, prefix: str = _ANY_TARGET) -> None:
 
 
 def _is_refused(member: Member, mistakes: Mistakes, prefix: str) -> bool:
-    """Report a member that is a credential, and return True if it is one."""
+    """Return True if a member is a credential, and report the credential."""
     name, value = member.key, member.value
     if _is_credential(name) and not is_plain(value, "null"):
         field = "CLIENT_ID" if name.lower().endswith("id") else "CLIENT_SECRET"

@@ -21,7 +21,7 @@ class Shape(Enum):
 class Field(Struct, frozen=True):
     """A key: its name, and the shape and meaning of its value.
 
-    - `pattern` is a regular expression for the text or for the names of NAMES; `expected` describes it in words.
+    - `pattern` is a regular expression for the text or for the keys of NAMES; `expected` describes it in words.
     - `remedy` says how to correct a wrong value.
     - `words` are the allowed words, and `keys` the keys of a MAPPING.
     - `item` describes each element of a LIST, or each value of NAMES.

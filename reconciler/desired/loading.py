@@ -34,7 +34,7 @@ def load(config: Path, lookup: Lookup = lambda _name: None) -> Desired:
 
 
 def load_sound(config: Path, lookup: Lookup = lambda _name: None) -> tuple[Desired, ConfigError | None]:
-    """Return the desired state and None. If there are mistakes, return the valid parts and the error. See `load`."""
+    """Return the valid parts of the desired state, and the error that `load` raises, or None without mistakes."""
     mistakes = Mistakes()
     contents = files.read(config, mistakes)
     gathered = sections.gather(_roots(contents, {}, mistakes), mistakes)

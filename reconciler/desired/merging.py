@@ -216,8 +216,9 @@ _Conflict = tuple[Subscription, Subscription, list[str]]
 def refuse_overlaps(
     subscriptions: Iterable[Subscription], declared: Mapping[TargetName, Declared], mistakes: Mistakes
 ) -> None:
-    """Report each pair of subscriptions of one service that share a code but must not, at the place of the later one.
+    """Report each pair of subscriptions of one service that share a code although they must not.
 
+    Each mistake has the place of the later subscription.
     A variable that overrides `base_url` may have merged two services into one, so the message names such a variable.
     """
     targets = {name: each.target for name, each in declared.items() if each.target is not None}
@@ -266,7 +267,7 @@ def _conflicting(
 
 
 def _report(pairs: list[_Conflict], targets: Mapping[TargetName, Target], mistakes: Mistakes) -> None:
-    """Report conflicting pairs that have the same two places as one mistake, even if they concern several targets."""
+    """Report one mistake for all conflicting pairs that have the same two places, even on several targets."""
     first, later, codes = pairs[0]
     concerned = {subscription.address.target for pair in pairs for subscription in pair[:2]}
     others = concerned - {first.address.target, later.address.target}

@@ -48,7 +48,7 @@ class Patch(Struct, frozen=True, gc=False):
 
 
 def patch_of(member: Member, mistakes: Mistakes, name: str = "") -> Patch:
-    """Return the patch that a member of a pattern describes. Messages call it `name`, or by its key."""
+    """Return the patch that a member of a pattern describes. Messages show `name` or, without one, the member's key."""
     node, name = member.value, name or member.key
     if isinstance(node, MapNode):
         given = reading.fields(node, name, _KEYS, mistakes) or {}

@@ -54,7 +54,7 @@ def is_named(rule: Field, member: Member, mistakes: Mistakes) -> bool:
 
 
 def fields(node: Node, name: str, known: Collection[str], mistakes: Mistakes) -> dict[str, Node] | None:
-    """Return the values of the `known` keys of a mapping, and report all other keys without their values.
+    """Return the values of the `known` keys of a mapping. Report each other key, but not its value.
 
     A misspelt key counts as the key that it resembles, so that the correct key is not also reported as missing.
     """

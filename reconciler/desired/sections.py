@@ -36,7 +36,7 @@ Lookup = Callable[[str], str | None]
 
 
 class Pattern(Struct):
-    """A target or a pattern under `subscriptions:`: its key in each file that contains it, and its members.
+    """A target or a pattern under `subscriptions:`, with its key in each file that contains it, and its members.
 
     `misnamed` are the members with invalid names, which have already been reported.
     """

@@ -41,7 +41,7 @@ class Overlap(StrEnum):
 
 
 class Replace(StrEnum):
-    """The rule for a new URL: create a subscription beside the old subscription, or only after its removal."""
+    """The rule for a new URL: create the new subscription at once, or only after the old one has been removed."""
 
     OVERLAP = "overlap"
     WAIT = "wait"
@@ -80,8 +80,8 @@ class Target(Struct, frozen=True):
 class Subscription(Struct, frozen=True, gc=False):
     """A desired subscription. `codes` are sorted.
 
-    `template` is the URL after substitution of everything except `{attempt}`, which each create replaces with its own
-    id. `written` is the URL in `config/`, before substitution.
+    `template` is the URL after substitution of everything except `{attempt}`, which each create replaces with the id of
+    its attempt. `written` is the URL in `config/`, before substitution.
     """
 
     address: Address

@@ -191,7 +191,10 @@ class Verdict(StrEnum):
 
 
 class Done(StrEnum):
-    """The outcomes of a change, in the order in which summaries list them. The values of `Outcome` are for creates."""
+    """The outcomes of a change, in the order in which summaries list them.
+
+    The outcomes that `Outcome` also has are for creates.
+    """
 
     CREATED = "created"
     REJECTED = "rejected"
@@ -226,7 +229,7 @@ class Applied(Struct, frozen=True):
     - `unresolved` are the attempts of the selected addresses that are unknown or overdue at the end.
     - `left` is the plan made from the final reading of the record, or None if the reading failed.
     - `messages` tell a person about outcomes that are not in the record, and about errors of a store.
-    - `signal` is the number of the signal that interrupted the apply, or None if there is none.
+    - `signal` is the number of the signal that interrupted the apply, or None if it was not interrupted.
     """
 
     results: tuple[Result, ...]

@@ -60,8 +60,8 @@ class Attempt(Struct, frozen=True, gc=False):
     - `exists`, `absent` and `removed` are people's statements; `confirmations` are the ids of the confirmed removals.
     - `beside` are attempts with the same routes that a person declared to be different subscriptions.
     - `received` is the time of the last notification at its own URL, which proves that the attempt exists; only
-      attempts with `{attempt}` have such a URL. `revived` is true if this was after the confirmed removal of the
-      received code.
+      attempts with `{attempt}` have such a URL. `revived` is true if that notification arrived after the removal of
+      its code was confirmed.
     - `supersedes` are the unknown attempts that this one retried; `retries` is the number of retries that led to it.
     - `superseded_by` are the attempts that make this one redundant: direct or indirect retries that may exist, or
       earlier attempts that turned out to deliver its routes.

@@ -48,7 +48,7 @@ class TargetStatus(Struct, frozen=True):
     """The status of one target's selected addresses. `attempts` are sorted by address, oldest first.
 
     A target that is not `declared` has no plan. `recorded_twice` are routes that are recorded by an import and by
-    another attempt but delivered only once. `revived` are attempts that delivered after their confirmed removal.
+    another attempt but delivered only once. `revived` are attempts that delivered after their removal was confirmed.
     `cancelled` are attempts with codes whose removal request was recently cancelled: the operator may have removed
     these codes anyway.
     """
@@ -89,9 +89,9 @@ class AwaitingRemoval(Struct, frozen=True):
 class Removals(Struct, frozen=True):
     """Everything that the operator of one target should know, as of `at` (UTC, ISO 8601).
 
-    `awaiting` are the attempts to be removed. `restored` must stay because an apply restores them, and `cancelled`
-    because their removal requests were recently cancelled. `unknown` are creates with an unknown outcome, which only
-    the operator can look up.
+    `awaiting` are the attempts to be removed. The attempts in `restored` must stay because an apply restores them, and
+    those in `cancelled` because their removal requests were recently cancelled. `unknown` are creates with an
+    unknown outcome, which only the operator can look up.
     """
 
     target: TargetName

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 _USUAL = re.compile(r"https?://[a-z0-9._-]+/[!-\"$-~]*")
-"""A pattern that matches only URLs already in normal form, although not all of these."""
+"""A pattern that matches only URLs already in normal form, but not all of them."""
 
 
 def is_placeholder(url: str) -> bool:

@@ -1,6 +1,7 @@
 r"""Captured notifications and their file format: JSON Lines in UTF-8, one object for each notification.
 
-`listen --record` writes such a file, and so can a partner's endpoint; `state observe` reads it. The fields:
+`listen --record` writes such files, a partner's endpoint may write them too, and `state observe` reads them. The
+fields:
 
 =============  =====================================================================================================
 `at`           when it was received: ISO 8601 with an offset from UTC, or Z
@@ -71,7 +72,10 @@ _read_coded, _read_line = msgspec.json.Decoder(_Coded).decode, msgspec.json.Deco
 
 
 def line_of(captured: Captured) -> bytes:
-    """Return a notification as a line of the file, with its newline. It is ASCII, so no terminal acts on it."""
+    """Return a notification as a line of the file, with its newline.
+
+    The line is ASCII, so that it is safe to show on a terminal.
+    """
     headers = [[name, _LEFT_OUT if name.lower() in _UNRECORDED else value] for name, value in captured.headers]
     document = {
         "at": captured.at,

@@ -21,7 +21,7 @@ _DECODER = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal)
 class RequestRefused(Exception):
     """Raised if an endpoint should not accept a request. `status` is the HTTP status to answer with.
 
-    The text says what is wrong. It contains no secrets, and from the body only the names of documented fields.
+    The text says what is wrong. It contains no secrets, and nothing from the body but the names of documented fields.
     """
 
     status = 400

@@ -71,7 +71,8 @@ def detect(secrets: Iterable[bytes], headers: Headers, body: bytes) -> list[Veri
     """Return all schemes under which this request was signed with one of the secrets, sorted.
 
     All headers, algorithms and encodings are tried, with every prefix that occurs. The signed content is assumed to be
-    the body, alone or after the value of a header that looks like a time or an id. The work is bounded for any headers.
+    the body, alone or after the value of a header that looks like a time or an id. The amount
+    of work is limited, whatever the headers are.
     """
     headers = [(name, value) for name, value in list(headers)[:_MOST_HEADERS] if len(value) <= _MOST_CHARACTERS]
     places = _signatures(headers)

@@ -165,7 +165,7 @@ class Copy:
 
     @contextmanager
     def _about(self, journal: Journal) -> Iterator[None]:
-        """Inside the block, errors suggest commands with `--state` if the journal's place is not the project's own."""
+        """Add `--state` to the commands that errors in the block suggest, unless the journal is the project's own."""
         try:
             yield
         except (RecordError, Refused) as problem:

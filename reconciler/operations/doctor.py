@@ -181,7 +181,7 @@ def _check_responses(project: Project) -> Iterator[Finding]:
 
 
 def _attempt(check: str, where: str, find: Callable[[], Iterable[Finding]]) -> list[Finding]:
-    """Return the findings of `find`, or its error as a finding."""
+    """Return the findings of `find`. If it raises an error, add findings about the error."""
     findings: list[Finding] = []
     try:
         findings.extend(find())

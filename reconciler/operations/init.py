@@ -45,7 +45,7 @@ _SETTINGS = "--region, --environment, --state"
 class Choices(Struct, frozen=True):
     """The choices that determine the files. `state` is the place of the record, or "" for the proposed place.
 
-    `config` is the name of the configuration directory. `begins_here` is true outside CI, where a person may begin the
+    `config` is the name of the configuration directory. `begins_here` is false in CI, where no person can begin the
     record.
     """
 
@@ -170,7 +170,7 @@ def _config(choices: Choices, state: str, recipient: str) -> dict[str, str]:
 
 
 def _workflow(directory: Path, environments: Sequence[str], state: str) -> dict[str, str]:
-    """Return the text of the workflow for the default branch, by path.
+    """Return the text of the workflow, by path. The workflow is for the default branch.
 
     Raises SettingsError if the workflow would not work in this repository or with this place of the record.
     """

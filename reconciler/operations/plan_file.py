@@ -78,7 +78,7 @@ def refuse_overwriting(file: Path) -> None:
 def refuse_changed(plan: Plan, digest: str, saved: SavedPlan | None = None, file: Path | None = None) -> None:
     """Raise Refused unless the plan has the reviewed digest. The error lists the differences from `saved`, if given.
 
-    Nothing is sent from the file, but whoever reviewed it must have read the requests that are sent.
+    Also raise Refused unless the requests in `saved`, which a person has reviewed, equal those of the plan.
     """
     requests = {(str(change.address), change.digest): encode(request_json(change.request)) for change in plan.changes}
     shown = saved.changes if saved else ()
@@ -121,8 +121,9 @@ def unreviewed_changes(
 ) -> list[tuple[SavedChange, str]]:
     """Return the changes that no review has shown, each with the reason.
 
-    `reviews` yields, for each review, the plans that it has shown. A review has shown a change if all its plans with a
-    change for the same address contain this change, and one of them was made from a head of this record.
+    `reviews` yields, for each review, the plans that it has shown. A review has shown a change if each of its plans
+    with a change for the same address contains this change, and if at least one such plan was made from a head of this
+    record.
     `contains(head)` is true if the record contains the head.
     """
     left = {change.digest: (change, "never shown") for change in plan.changes if change.action != Action.BLOCKED}

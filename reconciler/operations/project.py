@@ -146,7 +146,7 @@ class Project:
 
 
 def home(variable: str, below: str) -> Path:
-    """Return the directory that an XDG variable names, else the path `below` in the home directory.
+    """Return the directory that an XDG variable names, or else the path `below` in the home directory.
 
     Raises SettingsError if there is no home directory.
     """

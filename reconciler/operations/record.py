@@ -37,8 +37,8 @@ class Entry(Struct, frozen=True):
 class Shown(Struct, frozen=True):
     """The attempts to show.
 
-    If `of_address` is true, these are all attempts of one address; otherwise, the selected attempts that are in force
-    or unknown. `messages` say why a gate is closed.
+    If `of_address` is true, these are all attempts of one address; otherwise, they are the selected attempts that are
+    in force or unknown. `messages` say why a gate is closed.
     """
 
     attempts: tuple[Attempt, ...]
