@@ -36,7 +36,7 @@ class Routes:
     def moving(self, address: Address, request: Request) -> list[Attempt]:
         """Return the attempts of other addresses that deliver, or may deliver, codes of a request.
 
-        Attempts whose own address desires the code are omitted.
+        Codes that an attempt's own address desires do not count.
         """
         service = self.services[address.target]
         holders = (
