@@ -155,7 +155,7 @@ class Receiver:
         return None
 
     def _count(self, captured: Captured) -> int:
-        """Count a delivery, and return its number among the deliveries of the same notification, from 1."""
+        """Count a delivery, and return its number, from 1, among the deliveries of the same notification."""
         digest = sha256(captured.body)
         digest.update(captured.path.encode())
         with self._lock:
