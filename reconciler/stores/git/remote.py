@@ -104,7 +104,7 @@ def remote_of(place: str, git: Git) -> Remote:
 
 
 def environment_for(remote: Remote, inner: Settings, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return `environment` plus variables with the settings of `remote` that the cache's settings, `inner`, lack."""
+    """Return `environment` plus variables with those settings of `remote` that `inner`, the cache's settings, lacks."""
     own = [(f"remote.{REMOTE_NAME}.{key}", value) for key, value in (("url", remote.url), *remote.own)]
     given = [*_missing(remote.settings, inner), *own, *_FIXED_SETTINGS]
     variables = {"GIT_CONFIG_COUNT": str(len(given))}
