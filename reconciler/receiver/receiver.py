@@ -82,7 +82,7 @@ class Receiver:
         self._deliveries: OrderedDict[bytes, int] = OrderedDict()
 
     def remember(self, earlier: Iterable[Captured]) -> None:
-        """Count earlier notifications: the bytes of unverified notifications, and the deliveries of all others."""
+        """Count the bytes of earlier unverified notifications, and the deliveries of all other earlier ones."""
         for captured in earlier:
             if captured.verified is False:
                 self._unverified += len(line_of(captured))
