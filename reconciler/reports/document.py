@@ -59,7 +59,7 @@ class Table(Struct, frozen=True):
 
 
 class Field(Struct, frozen=True):
-    """A field that differs. A changed field has `before` and `after`; an added or removed field has one of the two."""
+    """A field that differs. A changed field has `before` and `after`; an added or removed field has only one."""
 
     name: str
     before: str = ""
