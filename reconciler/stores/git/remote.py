@@ -73,7 +73,7 @@ class Remote(Discreet, frozen=True):
 
 
 def remote_of(place: str, git: Git) -> Remote:
-    """Return the remote branch that a place names. `git` must run in the repository that `git:BRANCH` means.
+    """Return the remote branch that a place names. `git` must run in the repository that `git:BRANCH` refers to.
 
     For `git:BRANCH`, the remote is the one that the current branch tracks, else `origin`, else the only remote. Raises
     SettingsError if the place is invalid, if there is no remote, or if there are several and none is `origin`.
