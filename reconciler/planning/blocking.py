@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def foreign(target: Target, record: Record, account: str | None) -> tuple[Message, ...]:
-    """Return messages if the record binds a target to another service or account, so that nothing is created there."""
+    """Return the messages that block creates on a target if the record binds it to another service or account."""
     service = record.service_of(target.base_url)
     others = [url for url in record.base_urls.get(target.name, ()) if record.service_of(url) != service]
     accounts = record.accounts.get(target.name)
@@ -41,7 +41,7 @@ def blocked(
     strange: Mapping[TargetName, tuple[Message, ...]],
     now: float,
 ) -> Change:
-    """Return the change as it is or, if a gate is closed, as BLOCKED.
+    """Return the change itself or, if a gate is closed, a copy whose action is BLOCKED.
 
     `gates` are the messages about the record, and `strange` the messages about each target. A create that waits for a
     removal is blocked too, because the removal without the create would leave a gap.

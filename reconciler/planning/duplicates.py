@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Duplicates(Struct, frozen=True):
-    """The routes that several live attempts share, sorted. The attempts of a route begin with the one to keep.
+    """The routes that several live attempts share, sorted. In each route, the attempt to keep comes first.
 
     Codes whose removal was requested do not count, and neither do attempts that await removal.
 
@@ -98,7 +98,7 @@ def outlived(subscription: Subscription | Request, attempts: Sequence[Attempt]) 
 
 
 def _shared_routes(attempts: Sequence[Attempt]) -> Iterator[tuple[Duplicate, bool]]:
-    """Yield each route that several attempts at one URL share, once per target, with True if it is delivered twice."""
+    """Yield each route that several attempts at one URL share, once per target, and whether it is delivered twice."""
     ordered = sorted(attempts, key=_keep_first)
     by_code: dict[str, list[Attempt]] = {}
     for attempt in ordered:

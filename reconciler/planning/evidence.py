@@ -56,7 +56,7 @@ class Matches(Struct, frozen=True):
 
 
 def match(desired: Desired, record: Record, sightings: Iterable[Sighting]) -> Matches:
-    """Match notifications with the attempts that deliver or may deliver them, or whose own URL they reached."""
+    """Match notifications with the attempts that deliver or may deliver them, or at whose own URL they arrived."""
     deliveries = _Deliveries(desired, record)
     times: dict[tuple[str, str, str], list[str]] = {}
     rest: dict[tuple[str, str], tuple[list[str], list[Attempt], bool, Attempt | None]] = {}

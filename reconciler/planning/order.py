@@ -52,7 +52,7 @@ _REMOVING = (Action.REMOVE, Action.REPLACE)
 
 
 def _takers(changes: Sequence[Change], stuck: set[Address], routes: Routes) -> dict[tuple[str, str], set[Address]]:
-    """Return, for each code on each service, the addresses that create it, including blocked addresses."""
+    """Return, for each code on each service, the addresses that are to create it, including blocked addresses."""
     takers: dict[tuple[str, str], set[Address]] = {}
     for change in changes:
         taken = change.after if change.block and change.address in stuck else change.request

@@ -43,8 +43,8 @@ def parity(  # noqa: PLR0913 - each is a question of its own
 
     With `gate`, the differences are the subscriptions that `b` desires and that are not live in `a`. With `proven`,
     they include the subscriptions that `a` was not observed delivering by `soak` seconds before `now`. In both cases, a
-    target of `a` without a counterpart in `b` is not a difference. `accounts` are the hashes of client ids, as for a
-    plan. Raises SelectionError.
+    target of `a` without a counterpart in `b` is not a difference. `accounts` has a hash
+    of the client id for each target with a client id. Raises SelectionError.
     """
     pairs, others = _pairs(a, b, desired.targets)
     observed_by = "" if not proven else _WHENEVER if soak is None else stamp(now - soak)
@@ -83,7 +83,7 @@ def _compare(desired: Desired, record: Record, a: TargetName, b: TargetName) -> 
 def _gate(desired: Desired, record: Record, a: TargetName, b: TargetName, observed_by: str) -> Parity:
     """Return the subscriptions that `b` desires and `a` lacks.
 
-    With `observed_by`, include the subscriptions that `a` was not observed delivering by this time.
+    With `observed_by`, also return the subscriptions that `a` had not been observed delivering by that time.
     """
     here = {subscription.address.name: subscription for subscription in desired.by_target.get(a, ())}
     differences: list[Difference] = []
@@ -105,7 +105,7 @@ def _gate(desired: Desired, record: Record, a: TargetName, b: TargetName, observ
 
 
 def _unproven(record: Record, live: Sequence[Attempt], name: str, wanted: Side, observed_by: str) -> list[Difference]:
-    """Return a difference with the desired codes that were not observed by `observed_by`, or none if all were."""
+    """Return a difference with the desired codes that had not been received by the time `observed_by`, if any."""
     first: dict[str, str] = {}
     for attempt in live:
         for code, (at, _) in record.received_by(attempt).items():
@@ -197,7 +197,8 @@ _Pair = tuple[TargetName, TargetName]
 def _pairs(a: str, b: str, declared: Iterable[TargetName]) -> tuple[list[_Pair], list[_Pair]]:
     """Return the pairs of declared targets that `a` and `b` match, and the targets without a counterpart.
 
-    Two patterns differ in one segment, which has no wildcard; the other segment is the same in both targets of a pair.
+    If `a` and `b` are patterns, they must differ in exactly one segment, which has no wildcard. The two targets of a
+    pair have the other segment in common. Raises SelectionError.
     """
     names = set(declared)
     if not has_wildcard(a + b):

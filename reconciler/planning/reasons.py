@@ -74,7 +74,7 @@ def also_delivers(codes: Iterable[str], why_not: str) -> tuple[Message, ...]:
 
 
 def moving(request: Request, attempt: Attempt) -> Message:
-    """Return a warning that codes of a request are also delivered for another address until its attempt is removed."""
+    """Return a warning that an attempt of another address also delivers codes of a request until it is removed."""
     what = f"{_shared(request, attempt)}: also delivered to {attempt.template} until the operator removes"
     what = f"{what} {attempt.address} (attempt {attempt.id})"
     return Message("moving-codes", f"{what}, if that attempt was created" if attempt.unresolved else what)
@@ -120,7 +120,7 @@ def sent_again_later(attempt: Attempt, after: float, now: float) -> Message:
 
 
 def unresolved(attempt: Attempt, received: Mapping[str, tuple[str, str]], now: float) -> Message:
-    """Return a message saying that the outcome of a create is unknown, when the create was started, and by whom.
+    """Return a message saying that the outcome of a create is unknown, and when and by whom the create was started.
 
     The steps resolve the outcome. `received` has the codes that were received since then at the URL of the create, as
     `Record.received_by` returns them.
@@ -231,7 +231,7 @@ def _renamed(attempt: Attempt, renaming: Sequence[str]) -> tuple[Step, ...]:
 def _gone(attempt: Attempt, codes: Sequence[str], *, is_staying: bool = False) -> tuple[Step, ...]:
     """Return the step that requests the removal of these codes or, if it has already been requested, confirms it."""
     if not is_staying and set(codes) <= set(attempt.requested_codes):
-        asked = codes if attempt.status is Status.LIVE else attempt.codes  # the operator is to remove the whole of it
+        asked = codes if attempt.status is Status.LIVE else attempt.codes  # the operator is to remove all of its codes
         return (step("after the operator has removed it, run", *removal_command("confirm", attempt, asked)),)
     return (step("to have it removed first, run", *removal_command("request", attempt, codes)),)
 

@@ -36,7 +36,7 @@ class Routes:
     def moving(self, address: Address, request: Request) -> list[Attempt]:
         """Return the attempts of other addresses that deliver, or may deliver, codes of a request.
 
-        Attempts whose own address desires the code are omitted.
+        Codes that an attempt's own address desires do not count.
         """
         service = self.services[address.target]
         holders = (
@@ -48,12 +48,12 @@ class Routes:
         return _at_other_addresses(address, holders)
 
     def is_unmanaged(self, attempt: Attempt, request: Request) -> bool:
-        """True if an attempt will go on overlapping with a request: no removal is awaited, and none can be planned."""
+        """True if an attempt will keep overlapping with a request: no removal is awaited, and none can be planned."""
         requested = set(request.codes).intersection(attempt.codes) <= set(attempt.requested_codes)
         return attempt.address.target not in self._desired.targets and not requested
 
     def superseded(self, address: Address, request: Request) -> list[Attempt]:
-        """Return the superseded attempts of other addresses that may deliver the codes of a request.
+        """Return the superseded attempts of other addresses that may deliver codes of a request.
 
         They block nothing: each has its own URL, so the endpoint can distinguish their notifications.
         """

@@ -161,7 +161,7 @@ def _removals(target: TargetStatus, restored: set[str], at: str, now: float) -> 
         at,
         awaiting=tuple(_awaiting(attempt, attempts) for attempt in requested if attempt.id not in restored),
         restored=tuple(attempt for attempt in requested if attempt.id in restored),
-        # A request to delete some of the codes says itself which to keep.
+        # A letter that asks to delete some of the codes also says which to keep.
         cancelled=tuple(attempt for attempt in target.cancelled if attempt not in requested),
         unknown=tuple(attempt for attempt in attempts if attempt.unresolved and not attempt.in_flight(now)),
     )

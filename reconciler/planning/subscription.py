@@ -157,7 +157,7 @@ def _with_one_removal(changes: Sequence[Change]) -> list[Change]:
 def _leaving(case: Case, after: Request, staying: set[str]) -> list[tuple[Attempt, list[str]]]:
     """Return the attempts awaiting removal at the desired URL, with the desired codes that they still deliver.
 
-    These routes are in force, so they are not created again until a person cancels or confirms the removal.
+    These codes are in force, so they are not created again until a person cancels or confirms the removal.
     """
     found = []
     for attempt in case.attempts:

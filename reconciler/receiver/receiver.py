@@ -82,7 +82,7 @@ class Receiver:
         self._deliveries: OrderedDict[bytes, int] = OrderedDict()
 
     def remember(self, earlier: Iterable[Captured]) -> None:
-        """Count earlier notifications: the bytes of unverified notifications, and the deliveries of all others."""
+        """Count the bytes of earlier unverified notifications, and the deliveries of all other earlier ones."""
         for captured in earlier:
             if captured.verified is False:
                 self._unverified += len(line_of(captured))
@@ -155,7 +155,7 @@ class Receiver:
         return None
 
     def _count(self, captured: Captured) -> int:
-        """Count a delivery, and return its number among the deliveries of the same notification, from 1."""
+        """Count a delivery, and return its number, from 1, among the deliveries of the same notification."""
         digest = sha256(captured.body)
         digest.update(captured.path.encode())
         with self._lock:

@@ -78,7 +78,7 @@ def resolve(statement: Resolve, context: StatementContext, record: Record) -> Dr
     if refusals:
         raise Refused(*refusals)
     facts: list[AnyFact] = []
-    forced = statement.force and statement.attempts  # attempts that are not named are settled only if they are unknown
+    forced = statement.force and statement.attempts  # attempts that are not named are resolved only if still unknown
     for attempt in attempts:
         if statement.created and (not _exists(attempt) or (forced and attempt.status is Status.GONE)):
             facts.append(
@@ -104,9 +104,9 @@ def resolve(statement: Resolve, context: StatementContext, record: Record) -> Dr
 
 
 def _distinct(attempt: Attempt, sharing: Iterable[str], record: Record) -> tuple[str, ...]:
-    """Return the ids in `sharing` of the attempts that are certainly different subscriptions from `attempt`.
+    """Return the ids in `sharing` of the attempts that are certainly not the same subscription as `attempt`.
 
-    These attempts have another URL. If `attempt` is gone, all ids are returned.
+    These are the attempts with another URL or, if `attempt` is gone, all of them.
     """
     is_gone, url = attempt.status is Status.GONE, normal_url(attempt.url)
     return tuple(other for other in sharing if is_gone or normal_url(record.attempts[other].url) != url)

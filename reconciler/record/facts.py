@@ -69,8 +69,8 @@ class LossOpened(Fact, frozen=True, tag="loss"):
 
     `loss` is the id of the loss. `heads` are the missing heads, which count as contained from now on. `cause` is
     `begun` for the loss that a new record begins with, `accepted` for a loss that a person accepted, and `copy` for a
-    loss that `state copy` opens at its destination and that only the same copy can end. `of` is the place that was
-    copied.
+    loss that `state copy` opens at its destination and that only the completion of this copy can end. `of` is the place
+    that was copied.
     """
 
     loss: str

@@ -182,7 +182,7 @@ def fold(lines: Sequence[Line]) -> Record:
 def _renames(facts: Mapping[str, Renamed]) -> dict[str, list[tuple[bool, str, str]]]:
     """Return the renames of each attempt as sorted tuples (replaced, address, fact id).
 
-    `replaced` is true if a later rename replaced this one. After a merge of two histories, several renames of an
+    `replaced` is true if a later rename replaced the rename. After a merge of two histories, several renames of an
     attempt may be in effect.
     """
     replaced = {replaced for fact in facts.values() for replaced in fact.replaces}
@@ -235,7 +235,7 @@ def _stands(attempt: str, successors: Mapping[str, Sequence[str]], attempts: Map
 
 
 def _generations(what: What, whats: Mapping[str, What]) -> list[tuple[str, ...]]:
-    """Return the attempts that a retry took the place of, then those that they retried, and so on until a cycle."""
+    """Return the attempts that a retry superseded, then the attempts that these superseded, and so on up to a cycle."""
     generations: list[tuple[str, ...]] = []
     earlier, seen = what.supersedes, set[str]()
     while earlier and not seen.issuperset(earlier):

@@ -229,7 +229,7 @@ def _message(obstacle: Obstacle, record: Record, standing: Standing, expected: s
             steps = (*copies, *in_use, merge, LOST_FOR_GOOD)
         case Obstacle.SECOND_MISSING:
             what = f"the branch {head_branch(standing.place)} with the head of the record is missing"
-            # No step restores it: a clone may have an older head, which a record that was set back contains too.
+            # No step restores it: a clone may have an older head, which a record that was reset also contains.
             steps = (step("nobody can tell whether the record is complete; run", *LOST_FOR_GOOD.command),)
         case Obstacle.LOSS_OPEN:
             causes = ", ".join(f"{loss.id} ({loss.cause}, since {loss.at})" for loss in record.open_losses)

@@ -45,7 +45,8 @@ class _Candidate(Struct, frozen=True):
 def import_(statement: Import, context: StatementContext, record: Record) -> Draft:
     """Return facts for the subscriptions to record, and messages about the subscriptions that cannot be imported.
 
-    Raises Refused if none can be imported. If the statement names an id, only the attempt with this new id is recorded.
+    Raises Refused if none can be imported. If the statement names an id, at most one attempt is recorded: the one with
+    that id, unless it is already recorded.
     """
     facts, notices = [], []
     candidates = _candidates(statement, context, record)
@@ -140,7 +141,7 @@ def _base_url(address: Address, context: StatementContext, record: Record) -> st
 
 
 def _id_in(url: str, template: str) -> str:
-    """Return the id that `url` has in the place of `{attempt}` in `template`, or "" if `url` does not match it.
+    """Return the id that `url` has in the place of `{attempt}` in `template`, or "" if `url` does not match `template`.
 
     Normal forms are compared, as for all URLs, because a person may write the same URL differently.
     """
@@ -199,7 +200,7 @@ def _gone_at(candidate: _Candidate, record: Record) -> Attempt | None:
 
 
 def _holders(candidate: _Candidate, record: Record) -> dict[str, Attempt]:
-    """Return a map from codes to attempts that deliver, or may deliver, them from the same service to the same URL.
+    """Return, for each code, the attempt that delivers it, or may deliver it, from the same service to the same URL.
 
     If an id is known, the URLs as sent are compared; otherwise, the templates are compared.
     """

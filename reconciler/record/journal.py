@@ -1,7 +1,7 @@
 """Reads the record from its store, compares it with the remembered heads, and appends to it.
 
 Every command uses the record through a `Journal`. The journal notes each head on this machine if the record contains
-the head noted before. If a record lacks known entries, it stays refused, even after further appends, until a person
+the previously noted head. If a record lacks known entries, it is refused, even after further appends, until a person
 accepts the loss.
 """
 

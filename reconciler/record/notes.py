@@ -50,7 +50,7 @@ class Notes:
         return []
 
     def write(self, note: Note, replaces: Callable[[Note], bool] = lambda _: True) -> None:
-        """Remember a head durably, unless `replaces` returns false for the existing note about its record and place.
+        """Remember a head durably, unless `replaces` returns false for the existing note of the same record and place.
 
         Another process may have noted a later head in the meantime. Raises StoreUnavailable if the note cannot be
         written; in this case, the caller must not rely on the head.

@@ -290,7 +290,7 @@ def propose(statement: Statement, context: StatementContext, ids: Sequence[str] 
 
     made = draft(statement, replace(context, new_id=draw))
     facts = tuple(fact if fact.origin else replace(fact, by=context.by) for fact in made.facts)
-    # The loss that a complete record opens and ends would only confuse.
+    # A complete record opens a loss and ends it at once; showing this would only confuse.
     telling = facts[:1] if isinstance(statement, statements.Begin) and statement.complete else facts
     shown = [Message("appends", describe(fact), _subject(fact, context)) for fact in telling]
     if not (facts or made.notices):

@@ -46,8 +46,8 @@ class Import(Struct, frozen=True):
     """States that subscriptions were created by other means.
 
     These are the desired subscriptions that `where` matches or, if `url` is given, the subscription with this URL.
-    `codes`, if given, replace the desired codes. `attempt` is the id in the URL as sent if the template has
-    `{attempt}`; otherwise it is any new id.
+    `codes`, if given, replace the desired codes. If the template has `{attempt}`, `attempt` is the id in
+    the URL as sent; otherwise it is any new id.
     """
 
     where: str

@@ -175,7 +175,7 @@ def unresolved_alerts(
 
 
 def to_ask(attempts: Iterable[Attempt], plan: Plan | None) -> list[Attempt]:
-    """Return the attempts that the operator must look up, because neither the next apply nor a command settles them."""
+    """Return the attempts that the operator must look up because neither the next apply nor a command resolves them."""
     said = [(attempt, _in_plan(attempt, plan)) for attempt in attempts]
     return [attempt for attempt, message in said if message is None or message.name in ("unresolved", "in-flight")]
 

@@ -93,7 +93,7 @@ def _change(change: Change) -> Json:
 
 
 def attempt_json(attempt: Attempt) -> Json:
-    """Return an attempt with its id, codes, URL and status."""
+    """Return the id, codes, URL and status of an attempt."""
     return {"attempt": attempt.id, "eventCodes": attempt.codes, "webhookUrl": attempt.url, "status": attempt.status}
 
 

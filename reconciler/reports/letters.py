@@ -1,7 +1,7 @@
 """Builds letters to the operator, who alone can list and delete subscriptions at the service.
 
 A letter names what the operator can search for: URLs, codes, times and the ids that the service assigned. The help
-texts and the pages call a letter the message to the operator.
+texts and the pages call a letter "the message to the operator".
 """
 
 from __future__ import annotations

@@ -67,13 +67,13 @@ def is_in_line(plan: Plan) -> bool:
 
 
 def _unresolved(plan: Plan) -> list[str]:
-    """Return a phrase about unresolved creates on undeclared targets, in a list, or an empty list if there are none."""
+    """Return a list with a phrase about unresolved creates on undeclared targets, or an empty list if none exist."""
     count = sum(attempt.blocks for attempt in plan.undeclared)
     return [counted(count, "unresolved create") + " on targets not in config/"] if count else []
 
 
 def describe_differences(plan: Plan) -> list[str]:
-    """Return a phrase with a count for each kind of difference from `config/` that an apply cannot remove."""
+    """Return phrases that count the differences from `config/` that an apply cannot remove, one for each kind."""
     surplus = across_targets(plan, lambda target: target.surplus)
     duplicates = across_targets(plan, lambda target: target.duplicates)
     awaiting = across_targets(plan, lambda target: target.awaiting_removal)
@@ -217,7 +217,7 @@ def _request_step(surplus: Surplus, codes: Sequence[str]) -> Step | None:
 
 
 def superseded_alerts(attempts: Iterable[Attempt]) -> tuple[doc.Alert, ...]:
-    """Return a note for each attempt, which says that it may exist in addition to its retry, and how to find out."""
+    """Return notes saying that attempts may exist in addition to their retries, and how to find out."""
     what = "may exist too: record a notification with `state observe`, or ask the operator with `removal list`"
     places = (f"{attempt.address} (attempt {attempt.id}, {attempt.url})" for attempt in attempts)
     return alerts((Message("superseded", what, place) for place in places), "Note")

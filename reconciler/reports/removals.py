@@ -32,7 +32,7 @@ def removals_document(removals: Sequence[Removals], plan: Plan | None = None, no
     awaited = sum(len(target.awaiting) for target in removals)
     duplicates = across_targets(plan, lambda target: target.duplicates) if plan else ()
     every = surplus_messages(plan, duplicates) if plan else ()
-    surplus = [message for message in every if message.steps]  # the others are in letters
+    surplus = [message for message in every if message.steps]  # the letters name the others
     reasons = ((change.address, reason) for change in (plan.changes if plan else ()) for reason in change.reasons)
     desired = [replace(reason, where=where) for where, reason in reasons if reason.name == "removal-requested"]
     kept = sum(len(target.restored) + len(target.cancelled) for target in removals)
@@ -87,7 +87,7 @@ def _target_blocks(target: Removals, plan: Plan | None) -> Iterator[doc.Block]:
 
 
 def _confirmations(target: Removals) -> Iterator[tuple[str, ...]]:
-    """Return the commands that confirm removals: one for all entire attempts, and one for each set of codes."""
+    """Return the commands that confirm removals: one for attempts removed entirely, and one for each set of codes."""
     groups: dict[tuple[str, ...], list[Attempt]] = {}
     for awaiting in target.awaiting:
         groups.setdefault(codes_to_name(awaiting.attempt, awaiting.codes), []).append(awaiting.attempt)

@@ -103,7 +103,7 @@ def _changed(change: doc.Changed, layout: Layout) -> Iterator[str]:
 
 
 def field_text(field: doc.Field) -> str:
-    """Return a field that differs as one line of text."""
+    """Return one line of text that describes a field that differs."""
     if field.before and field.after:
         return f'{field.name}: "{field.before}" -> "{field.after}"'
     return f"{field.name}: + {field.after}" if field.after else f"{field.name}: - {field.before}"

@@ -147,14 +147,17 @@ class Service:
         return token
 
     def _remove(self, request: Request) -> Response:
-        """Handle POST /_sandbox/remove `{"subscriptionId"}`: answer 200, or 404 if the subscription does not exist."""
+        """Handle POST /_sandbox/remove with `{"subscriptionId"}`.
+
+        The answer is 200, or 404 if the subscription does not exist.
+        """
         subscription_id = _json_object(request).get("subscriptionId")
         if not isinstance(subscription_id, str) or not self._world.remove(subscription_id):
             raise _Refusal(404, "not_found", "no subscription with this id; `sandbox list` shows the ids")
         return _json_response(200, {"removed": subscription_id})
 
     def _trigger(self, request: Request) -> Response:
-        """Handle POST /_sandbox/trigger `{"code", "properties"?, "target"?, "count"?}`.
+        """Handle POST /_sandbox/trigger with `{"code", "properties"?, "target"?, "count"?}`.
 
         The answer is 202 with the number of deliveries.
         """

@@ -66,7 +66,7 @@ class Lead(Struct, frozen=True, tag="lead"):
 class Token(Discreet, frozen=True, tag="issued"):
     """An access token was issued.
 
-    `expires_at` is in epoch seconds. `spared` is true if the token replaces a revoked one.
+    `expires_at` is in epoch seconds. `spared` is true if the token replaces a revoked token.
     """
 
     unprinted = ("text",)

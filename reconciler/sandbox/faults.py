@@ -7,16 +7,16 @@ the token was issued; the prefix `lead-` makes them faults of leads.
 reset-before       not processed: the connection is reset
 hang               not processed: no answer until the client disconnects, or for 300 s
 400 … 503          not processed; the name is the status: 400, 401, 403, 404, 408, 409, 422, 429, 499, 500, 503
-401-once           401, and the token is revoked; its replacement is exempt from this fault; creates only
-429-retry-after    429 with Retry-After: 1 s; 429-forever: three years
+401-once           not processed: a 401, and the token is revoked; a new token is exempt; creates only
+429-retry-after    not processed: a 429 with a Retry-After of 1 s; 429-forever: of three years
 html-200           not processed: a 200 with an HTML page, like the login page of a captive portal
-redirect           not processed: a 307 to another host; redirect-303: a 303
+redirect           not processed: a 307 to another host; redirect-303: a 303 to another host
 reset-after        created, then the connection is reset
-late               the connection is reset; created two seconds later; creates only
+late               the connection is reset, and the subscription is created two seconds later; creates only
 hang-after         created, then no answer
 drip               created, then the answer is sent at one byte per second
-half               created, then the headers and half of the body are sent, then a reset
-500-after          created, then a 500; 502-after: a 502
+half               created, then the connection is reset after the headers and half of the body
+500-after          created, then a 500; 502-after: created, then a 502
 html               created, then a 502 with an HTML page
 empty              created, and answered with an empty body
 huge               created, and answered with a body of 32 MiB
@@ -68,7 +68,10 @@ class Spoiled(Response, frozen=True, kw_only=True):
 
 
 def transmit(connection: socket, head: bytes, response: Response) -> None:
-    """Send a response, or lose it and close the connection. Raises OSError if the client has disconnected."""
+    """Send a response; `manner` determines how a `Spoiled` response is sent.
+
+    Raises OSError if the client has disconnected.
+    """
     if not isinstance(response, Spoiled):
         send_whole(connection, head, response)
         return

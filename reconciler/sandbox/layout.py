@@ -69,11 +69,11 @@ def check_names(names: Sequence[str]) -> None:
 def lay_out(
     root: str, names: Sequence[str], accounts: Mapping[str, tuple[str, str]], entropy: Callable[[int], bytes]
 ) -> dict[str, Target]:
-    """Return the targets by name, with all their URLs below `root`.
+    """Return the targets by name. All their URLs begin with `root`.
 
     The staging targets share one identity provider, one audience base and one account; every other target has its own
-    (service description, sections 4.1 and 5). `accounts` maps targets to client id and secret; a provider gets a random
-    account if `accounts` has no entry for its targets.
+    (service description, sections 4.1 and 5). `accounts` maps targets to a client id and secret; a provider gets a
+    random account if `accounts` has no entry for its targets.
     """
     members: dict[str, list[str]] = {}
     for name in names:

@@ -27,7 +27,7 @@ _UNQUOTED = "".join(map(chr, range(0x21, 0x7F)))  # URLs are sent unchanged, exc
 
 
 class NotificationSender:
-    """Sends notifications from `start` until `close`, and only to plain http URLs on loopback."""
+    """Sends notifications from `start` until `close`, but only to plain http URLs with loopback addresses."""
 
     def __init__(self, world: World) -> None:
         self._world = world

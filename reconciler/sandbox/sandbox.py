@@ -30,7 +30,7 @@ class Sandbox:
     stored.
 
     `retry_interval` and `token_lifetime` are in seconds. `faults` maps fault names to probabilities (see the module
-    `faults`), and `seed` makes the choice of faults repeatable. `accounts` maps targets to client id and secret;
+    `faults`), and `seed` makes the choice of faults repeatable. `accounts` maps targets to a client id and secret;
     missing accounts are chosen at random. Raises SettingsError.
     """
 

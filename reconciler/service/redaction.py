@@ -5,9 +5,9 @@ the secret, its hex form or its base64 form. Parts of a secret are therefore fou
 beginning of a token that they refuse. The work grows linearly with the length of the secrets and of the text. No
 regular expression is built from a secret.
 
-JSON bodies are not documented and may hold a subscription's secret. Only their error messages and ids, and values of
-the request, are used. The field names tell which values are secret: a value under a name that suggests a secret is
-hidden wherever it occurs. If a body has too many secrets, none of its fields is used.
+JSON bodies are not documented and may hold a subscription's secret. Only their error messages, their ids and the
+values that they repeat from the request are used. The field names tell which values are secret: a value under a name
+that suggests a secret is hidden wherever it occurs. If a body has too many secrets, none of its fields is used.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _ALIKE = bytes.maketrans(b"-_ ", b"+/+")
 _MOST_FIELDS = 16
 _CONSIDERED_FIELDS = 64
 _FIELD_LENGTH = 128  # characters
-_MOST_NODES = 2000  # of a body that is searched for secrets
+_MOST_NODES = 2000  # values in a body that is searched for secrets
 _MOST_SECRET = 4096  # characters of all secrets in a body together
 _OPAQUE = re.compile(r"[\w+=~-]{65,}")
 _SECRET_NAME = re.compile(
@@ -234,7 +234,7 @@ def _unescaped(encoded: _Encoded) -> _Encoded:
 
 
 def _secrets_of(document: object) -> set[str] | None:
-    """Return the values of fields whose names suggest a secret, or None if the body is too large to search."""
+    """Return the values of fields whose names suggest a secret, or None if the body has too many values or secrets."""
     secrets: set[str] = set()
     unvisited, visited = [document], 0
     while unvisited and visited + len(unvisited) <= _MOST_NODES:

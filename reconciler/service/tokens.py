@@ -40,7 +40,7 @@ PAUSES = (0.5, 1.0, 2.0)
 """The pause before each retry, in seconds."""
 
 _LONGEST_LIFE = 86_400  # seconds (service description, section 8): a longer lifetime is reduced to this
-_LONGEST_TOKEN = 16_384  # characters: servers accept no longer header
+_LONGEST_TOKEN = 16_384  # characters: servers do not accept a longer header
 _LONGEST_PAUSE = 10.0
 _MEMBER = re.compile(r"(?:`\$\.|field `)(\w+)`")  # in the text of a validation error
 
@@ -166,7 +166,7 @@ class Purpose(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """Return the name of the token's file, without its ending: 64 hexadecimal digits."""
+        """Return the name of the token's file, without its extension: 64 hexadecimal digits."""
         return hashlib.sha256(_FORMAT + msgspec.json.encode(self)).hexdigest()
 
 

@@ -182,7 +182,7 @@ def _is_full(data: bytes) -> bool:
 
 
 def _follow(segments: Sequence[Held]) -> bool:
-    """True if the first line of each segment names the head of the previous segment."""
+    """True if the first line of every segment but the first names the head of the previous segment."""
     for before, after in pairwise(segments):
         first = after.data.partition(b"\n")[0]
         if f',"prev":"{last_head(before.data)}","hash":"'.encode() not in first:

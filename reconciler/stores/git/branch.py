@@ -66,7 +66,7 @@ def open_git(place: str, root: Path, cache: Path) -> GitStore:
     remote = remote_of(place, user_git)
     path = cache.absolute() / "git" / f"{sha256(os.fsencode(remote.place)).hexdigest()[:32]}.git"
     make_repository(path)
-    # In the cache, git does not read the user's repository settings, so variables pass on the missing settings.
+    # In the cache, git does not read the user's repository settings, so environment variables pass on the missing ones.
     environment = without_settings(environment) | {"GIT_DIR": str(path), "GIT_NO_REPLACE_OBJECTS": "1"}
     cache_settings = settings_of(Git(path, environment, remote.place))
     cache_git = Git(path, environment_for(remote, cache_settings, environment), remote.place, remote.secrets)

@@ -115,7 +115,7 @@ class BranchCache:
         result = self._git.run("push", *how, *(["--atomic"] if len(updates) > 1 else []), *leases, REMOTE_NAME, *specs)
         if result.code == 0:
             if _UP_TO_DATE.search(result.out) and not dry:
-                # Another run pushed an identical commit in the same second, so it came first.
+                # Another run pushed an identical commit in the same second, and its push came first.
                 raise self._moved("already pushed by another run")
             return
         if _NO_ATOMIC in result.err:

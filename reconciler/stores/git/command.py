@@ -111,9 +111,9 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return `environment` without the variables that git must not see (`_REMOVED_VARIABLES`).
+    """Return an environment like `environment`, but without the variables that git must not see (`_REMOVED_VARIABLES`).
 
-    The added variables keep git from translating its messages, from prompting, and from taking optional locks.
+    It also has variables that keep git from translating its messages, from prompting, and from taking optional locks.
     """
     kept = {name: value for name, value in environment.items() if not _REMOVED_VARIABLES.fullmatch(name)}
     return kept | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}

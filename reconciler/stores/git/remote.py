@@ -73,7 +73,7 @@ class Remote(Discreet, frozen=True):
 
 
 def remote_of(place: str, git: Git) -> Remote:
-    """Return the remote branch that a place names. `git` must run in the repository that `git:BRANCH` means.
+    """Return the remote branch that a place names. `git` must run in the repository that `git:BRANCH` refers to.
 
     For `git:BRANCH`, the remote is the one that the current branch tracks, else `origin`, else the only remote. Raises
     SettingsError if the place is invalid, if there is no remote, or if there are several and none is `origin`.
@@ -104,7 +104,7 @@ def remote_of(place: str, git: Git) -> Remote:
 
 
 def environment_for(remote: Remote, inner: Settings, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return `environment` plus variables with the settings of `remote` that the cache's settings, `inner`, lack."""
+    """Return `environment` plus variables with those settings of `remote` that `inner`, the cache's settings, lacks."""
     own = [(f"remote.{REMOTE_NAME}.{key}", value) for key, value in (("url", remote.url), *remote.own)]
     given = [*_missing(remote.settings, inner), *own, *_FIXED_SETTINGS]
     variables = {"GIT_CONFIG_COUNT": str(len(given))}
