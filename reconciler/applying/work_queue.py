@@ -94,9 +94,9 @@ class WorkQueue:
                 self._created.add(change.address)
 
     def _take_ready(self, address: Address) -> list[Change]:
-        """Remove and return the local changes of an address that can be made now.
+        """Remove and return the local changes that can be made now at an address.
 
-        A REMOVE waits until its codes have been created elsewhere, and is skipped if such a create fails.
+        A REMOVE waits for the creates that take over its codes, and is skipped if one of them fails.
         """
         ready, waiting = [], []
         for change in self.local.pop(address):

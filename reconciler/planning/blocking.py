@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def foreign(target: Target, record: Record, account: str | None) -> tuple[Message, ...]:
-    """Return the messages that block creates on a target if the record binds it to another service or account."""
+    """Return messages if the record binds a target to another service or account; they block its creates."""
     service = record.service_of(target.base_url)
     others = [url for url in record.base_urls.get(target.name, ()) if record.service_of(url) != service]
     accounts = record.accounts.get(target.name)

@@ -1,8 +1,9 @@
 """Renders a document as Markdown, for comments on pull requests and job summaries.
 
-Words that are not plain English become `<code>` elements made of entities, so that text from other systems never
-becomes markup, a link or a mention. Commands are in fenced blocks. A document that exceeds the size limit of a job
-summary is truncated; its first line then says so, and says that the plan cannot be approved.
+Words that are not plain English become `<code>` elements in which special characters are written as entities, so that
+text from other systems never becomes markup, a link or a mention. Commands are in fenced blocks. A document that
+exceeds the size limit of a job summary is truncated; its first line then says so, and says that the plan cannot be
+approved.
 """
 
 from __future__ import annotations
