@@ -85,7 +85,7 @@ class Creates:
 
     # Before a call is sent
 
-    def drafts(self, now: Instant) -> list[ChangeDraft]:
+    def take_drafts(self, now: Instant) -> list[ChangeDraft]:
         """Return drafts of the next intents, as many as the limit of calls in flight allows.
 
         A target with an outage gets no drafts.

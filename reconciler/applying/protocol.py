@@ -297,7 +297,7 @@ class Run:
         if not self.work or not self.appends.idle or yields:
             return []
         local = [self.creates.local_draft(change, now) for change in self.work.take_local()] if self.work.local else []
-        return local + self.creates.drafts(now)
+        return local + self.creates.take_drafts(now)
 
 
 def _why_blocked(change: Change) -> str | None:

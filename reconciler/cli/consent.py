@@ -66,7 +66,7 @@ def append_with_consent(
     """
     terminal, project = invocation.terminal, invocation.project
     proposal = prepare(project, statement)
-    if not is_agreed(invocation, proposal, consent):
+    if not ask_consent(invocation, proposal, consent):
         return
     before()
     appended = append(project, statement, proposal)
@@ -78,7 +78,7 @@ def append_with_consent(
     terminal.show(replace(_document(appended.messages, verdict), next=Commands((following,))))
 
 
-def is_agreed(invocation: Invocation, proposal: Proposal, consent: Consent) -> bool:
+def ask_consent(invocation: Invocation, proposal: Proposal, consent: Consent) -> bool:
     """Show what would be appended, and return True if it should be appended.
 
     Returns False in a dry run, or if there is nothing to append. Asks on a terminal. Raises Refused if a required
@@ -93,8 +93,8 @@ def is_agreed(invocation: Invocation, proposal: Proposal, consent: Consent) -> b
     if not proposal.facts:
         terminal.show(_document(proposal.shown, "Nothing was appended."))
         return False
-    is_asked_or_agreed = consent.yes or consent.expect_digest or has_terminal() or not proposal.weakens
-    terminal.tell(_document(proposal.shown if is_asked_or_agreed else _without_ids(proposal), ""))
+    will_append = consent.yes or consent.expect_digest or has_terminal() or not proposal.weakens
+    terminal.tell(_document(proposal.shown if will_append else _without_ids(proposal), ""))
     if consent.yes or consent.expect_digest:
         return True
     if has_terminal():

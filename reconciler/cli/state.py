@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.cli.commands import command
-from reconciler.cli.consent import Consent, append_with_consent, consent_options, is_agreed
+from reconciler.cli.consent import Consent, append_with_consent, ask_consent, consent_options
 from reconciler.cli.options import attempts_option, format_option
 from reconciler.cli.terminal import has_terminal, says_yes
 from reconciler.operations.copying import Copy
@@ -204,7 +204,7 @@ def copy(invocation: Invocation, source: str, to: str, consent: Consent) -> None
     copy in the other direction.
     """
     copying = Copy(invocation.project, source, to)
-    if is_agreed(invocation, copying.prepare(), consent):
+    if ask_consent(invocation, copying.prepare(), consent):
         done = copying.carry_out()
         invocation.terminal.work_is_done()
         invocation.terminal.show(messages_document([done], "Note"))

@@ -80,7 +80,8 @@ def parity(invocation: Invocation, a: str, b: str, gate: bool, proven: bool, soa
     pairs = compare(
         project.desired, reading.record, a, b, now=moment, gate=gate, proven=proven, soak=seconds, accounts=accounts
     )
-    pairs = replace(pairs, gates=obstacle_messages(reading.record, reading.standing, project.journal.expected))
+    gates = obstacle_messages(reading.record, reading.standing, project.journal.expected, moment)
+    pairs = replace(pairs, gates=gates)
     invocation.terminal.report(lambda: parity_document(pairs), lambda: parity_json(pairs), form)
     return 0 if pairs.in_line else 2
 

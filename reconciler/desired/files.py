@@ -37,7 +37,7 @@ def read(config: Path, mistakes: Mistakes) -> list[File]:
     if os.path.isdir(config):  # noqa: PTH112 - Path.is_dir raises where this answers
         paths = list(_walk(config, mistakes))
         if not paths and not mistakes.hidden:
-            mistakes.hide("config-empty", _top(config), "the directory holds no *.yaml or *.yml file", _EXAMPLE)
+            mistakes.hide("config-empty", _start_of(config), "the directory holds no *.yaml or *.yml file", _EXAMPLE)
     else:
         paths = [config]
     files = (_read(path, mistakes, explicit=path == config) for path in paths)
@@ -58,13 +58,13 @@ def _walk(top: Path, mistakes: Mistakes) -> Iterator[Path]:
             if path.suffix not in _PAGES:
                 what = "the file is not read: its name does not end in .yaml or .yml"
                 step = Step("rename it, or move it out of the configuration directory")
-                mistakes.unread.add(Message("config-not-read", what, "", (step,), _top(path)))
+                mistakes.unread.add(Message("config-not-read", what, "", (step,), _start_of(path)))
             continue
         real = os.path.realpath(path)
         if os.path.commonpath([inside, real]) != inside:
             what = "the symbolic link points outside the configuration directory"
             remedy = "replace it with a copy, or set --config to the directory that contains both"
-            mistakes.hide("config-link-outside", _top(path), what, remedy)
+            mistakes.hide("config-link-outside", _start_of(path), what, remedy)
         elif not is_directory:
             yield path
         elif real not in seen:
@@ -73,14 +73,14 @@ def _walk(top: Path, mistakes: Mistakes) -> Iterator[Path]:
                 names = os.listdir(path)  # noqa: PTH208 - only the names are wanted
             except OSError as problem:
                 what = f"cannot read the directory: {problem.strerror}"
-                mistakes.hide("config-unreadable", _top(path), what, *_UNREADABLE)
+                mistakes.hide("config-unreadable", _start_of(path), what, *_UNREADABLE)
                 continue
             pending += [path / name for name in sorted(names, reverse=True) if name[0] != "."]
 
 
 def _read(path: Path, mistakes: Mistakes, *, explicit: bool) -> File | None:
     """Read one file. A pipe is read only if the user named it, because the read could block forever."""
-    at = _top(path)
+    at = _start_of(path)
     try:
         if not explicit and not path.is_file():
             raise OSError(EINVAL, "not a regular file, or a broken symbolic link")  # noqa: TRY301 - reported below
@@ -109,7 +109,7 @@ def place_after(name: str, text: str) -> Place:
     return Place(name, text.count("\n") + 1, len(text) - text.rfind("\n"))
 
 
-def _top(path: Path) -> Place:
+def _start_of(path: Path) -> Place:
     """Return the place where a file starts. The file's name is as the user would write it, escaped if not printable."""
     name = str(path)
     return Place(name if name.isprintable() else ascii(name)[1:-1], 1, 1)

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from reconciler.desired import urls
 from reconciler.desired.mistakes import Mistakes, Positioned, listed, place, question, shown
-from reconciler.desired.patches import Given, Patch, attempts, patch_of
+from reconciler.desired.patches import Given, Patch, attempt_variables, patch_of
 from reconciler.model.address import Address, TargetName
 from reconciler.model.desired import Overlap, Subscription, Target, Unknown
 from reconciler.model.url import ATTEMPT, has_attempt, normal_url
@@ -190,7 +190,7 @@ class _Merger(Struct):
                 return None
         if _has_fault(url, node, self.mistakes):
             return None
-        if ATTEMPT in url and url.count(ATTEMPT) != attempts(written):
+        if ATTEMPT in url and url.count(ATTEMPT) != attempt_variables(written):
             what = f"webhookUrl contains {ATTEMPT} as literal text, from a variable or from doubled braces"
             remedy = f"for the text write %7Battempt%7D; for the id of the attempt write {ATTEMPT} in webhookUrl itself"
             self.mistakes.add_first("literal-attempt", node, what, remedy)

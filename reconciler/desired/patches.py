@@ -77,14 +77,14 @@ def _template(node: Node, mistakes: Mistakes) -> Given[str]:
     elif not _SOUND.fullmatch(template):
         what = f"webhookUrl: unmatched brace in {shown(template)}"
         mistakes.add("unmatched-brace", node, what, WEBHOOK_URL.remedy)
-    elif attempts(template) > 1:
+    elif attempt_variables(template) > 1:
         mistakes.add("attempt-twice", node, f"webhookUrl: {ATTEMPT} occurs more than once", "remove all but one")
     else:
         return Given(template, node)
     return Given("", node, sound=False)
 
 
-def attempts(template: str) -> int:
+def attempt_variables(template: str) -> int:
     """Return how often the variable `{attempt}` occurs in a template. Text between doubled braces does not count."""
     if "{{" not in template:
         return template.count(ATTEMPT)
@@ -95,7 +95,7 @@ def _codes(node: Node, mistakes: Mistakes) -> Given[tuple[str, ...]]:
     items = reading.content(node, ListNode, EVENT_CODES.name, mistakes)
     if items is None:
         return Given((), node, sound=False)
-    values = [item.value for item in items if type(item) is Scalar]
+    values = [item.value for item in items if type(item) is Scalar]  # the common case, checked without messages
     if values and len(set(values)) == len(items) and all(map(_FAMILIAR.fullmatch, values)):
         return Given(tuple(sorted(values)), node)
     return _valid_codes(node, items, mistakes)

@@ -110,7 +110,7 @@ def _appended(
         if reading is None or accepts:
             return journal.accept(reading, facts, summary)
         return journal.append(reading, facts, summary)
-    except (HeadMoved, StoreUnavailable) as problem:
+    except (HeadMoved, StoreUnavailable) as problem:  # HeadMoved too: a store's own retry may meet its first try
         lines = reading.lines if reading else ()
         last = chain.link(lines[-1].hash if lines else None, len(lines), facts)[1][-1].hash
         now = journal.look()

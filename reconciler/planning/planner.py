@@ -49,7 +49,9 @@ def plan(
     unrecovered: Iterable[Message] = (),
     allow_empty: bool = False,
 ) -> Plan:
-    """Return the plan for the selection. Every gate before a create is evaluated here and nowhere else.
+    """Return the plan for the selection. Every gate before a create is decided here.
+
+    An apply checks the gates of the record again before each call (see `objection`).
 
     `now` is in epoch seconds. `accounts` has a hash of the client id for each target with a client id. `unrecovered`
     are messages about recovery files: the record lacks the facts in these files, so nothing is created before the

@@ -60,7 +60,7 @@ def _without_secret(attempt: Attempt) -> Message:
     return Message("secret-lost", "its secret is not recorded", attempt.address, (secret_step(attempt),))
 
 
-def unresolved(attempt: Attempt, now: float) -> Message:
+def unresolved_message(attempt: Attempt, now: float) -> Message:
     """Return a message saying that an attempt must be resolved first. Its steps name the earliest time to do so."""
     what = f"attempt {attempt.id}: outcome unknown"
     return Message("outcome-unknown", what, attempt.address, settling(attempt, now))
@@ -185,7 +185,7 @@ def removal(statement: Removal, context: StatementContext, record: Record) -> Dr
     attempts = [attempt for attempt in there if attempt.in_force]
     unknown = [attempt for attempt in there if attempt.unresolved and (statement.attempts or not attempts)]
     if unknown:
-        raise Refused(*(unresolved(attempt, context.now) for attempt in unknown))
+        raise Refused(*(unresolved_message(attempt, context.now) for attempt in unknown))
     known = {code for attempt in attempts for code in (*attempt.codes, *attempt.removed_codes)}
     strange = sorted(set(statement.codes) - known)
     if strange and attempts:

@@ -14,7 +14,7 @@ from reconciler.errors import Message, Refused, step
 from reconciler.model.record import Loss
 from reconciler.model.url import has_attempt, normal_url, service_key
 from reconciler.record import gates, statements
-from reconciler.record.attempt_rows import move, removal, resolve, set_secret, unresolved
+from reconciler.record.attempt_rows import move, removal, resolve, set_secret, unresolved_message
 from reconciler.record.chain import missing
 from reconciler.record.descriptions import describe, subjects
 from reconciler.record.facts import Begun, Completed, LossOpened, Rebound, SecretSet
@@ -128,7 +128,7 @@ def _complete(statement: statements.Complete, context: StatementContext, record:
         return Draft()
     refusals = [message for loss in losses if (message := _not_ended_by_complete(loss, context, record))]
     refusals += dict.fromkeys(context.unrecovered.values())
-    refusals += [unresolved(attempt, context.now) for attempt in record.attempts.values() if attempt.blocks]
+    refusals += [unresolved_message(attempt, context.now) for attempt in record.attempts.values() if attempt.blocks]
     if refusals:
         raise Refused(*refusals)
     fact = Completed(at=context.at, losses=tuple(sorted(loss.id for loss in losses)))

@@ -22,7 +22,7 @@ from reconciler.service.transport import Failure, Reply
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-_MOVED = (301, 307, 308)
+_MOVED = (301, 307, 308)  # these ask to send the POST elsewhere; 302 and 303 may answer a POST that was processed
 _MAYBE_DONE = (408, 499)  # a server or a proxy timed out, perhaps while the service was still processing the call
 _SECONDS = re.compile(r"[+-]?\d{1,9}(\.\d{0,9})?")
 _PAGE_TYPES = {"text/html", "application/xhtml+xml"}

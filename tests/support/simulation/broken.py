@@ -130,14 +130,14 @@ def leave_the_second_place_behind(patch: pytest.MonkeyPatch) -> None:
 def open_many_intents(patch: pytest.MonkeyPatch) -> None:
     """All that is planned is intended at once."""
 
-    def drafts(self: Any, now: Any) -> Any:
+    def take_drafts(self: Any, now: Any) -> Any:
         drafted: list[Any] = []
         for target in [*self._work.sends]:
             while target in self.authorised and target in self._work.sends:
                 drafted += self._draft(target, now)
         return drafted
 
-    patch.setattr(Creates, "drafts", drafts)
+    patch.setattr(Creates, "take_drafts", take_drafts)
 
 
 def save_nothing(patch: pytest.MonkeyPatch) -> None:
