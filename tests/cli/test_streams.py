@@ -350,8 +350,7 @@ def test_a_result_that_cannot_be_printed(
 
 
 @pytest.mark.parametrize(
-    ("term", "is_terminal", "coloured"),
-    [("x", True, True), ("dumb", True, False), ("x", False, False)],
+    ("term", "is_terminal", "coloured"), [("x", True, True), ("dumb", True, False), ("x", False, False)]
 )
 def test_colour_of_a_terminal(term: str, is_terminal: bool, coloured: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only one that is not dumb has it by itself."""

@@ -21,14 +21,7 @@ from reconciler.operations.project import Flags, Project
 from reconciler.operations.settings import Sources
 from reconciler.operations.statements import CONFLICTS, append, prepare, refuse_unexpected
 from reconciler.planning.duplicates import find_duplicates
-from reconciler.record.facts import (
-    Begun,
-    Closed,
-    Exists,
-    LossOpened,
-    Received,
-    RemovalConfirmed,
-)
+from reconciler.record.facts import Begun, Closed, Exists, LossOpened, Received, RemovalConfirmed
 from reconciler.record.statements import (
     AcceptLoss,
     Begin,
