@@ -136,10 +136,8 @@ RESULTS: list[tuple[str, Health, Callable[[Place], object], str]] = [
     ("setting", Health.FAILED, lambda place: place.line.environment.delenv(SECRET), SECRET),
     ("setting", Health.WARNING, lambda place: place.line.environment.setenv(SECRET, "'quoted'"), SECRET),
     ("server", Health.OK, lambda _: None, "http://127.0.0.1"),
-    (
-        "server", Health.FAILED, lambda place: place.change(f"{place.sandbox.url}/hook", "http://127.0.0.1:1/x"),
-        "http://127.0.0.1:1",
-    ),
+    ("server", Health.FAILED, lambda place: place.change(f"{place.sandbox.url}/hook", "http://127.0.0.1:1/x"),
+     "http://127.0.0.1:1"),
     ("token", Health.OK, lambda _: None, "usa/staging"),
     ("token", Health.FAILED, lambda place: place.line.environment.setenv(SECRET, "wrong-secret"), "usa/staging"),
     ("token", Health.SKIPPED, lambda place: place.line.environment.delenv(SECRET), "usa/staging"),

@@ -75,17 +75,12 @@ def loaded(*words: str) -> tuple[str, set[str]]:
     return done.stdout, set(done.stderr.split())
 
 
-@pytest.mark.parametrize(
-    ("words", "forbidden"),
-    [
-        (("--help",), ("msgspec", "json", "yaml", "reconciler.operations", "reconciler.reports")),
-        (
-            ("plan", "--help"),
-            ("pydantic", "httpx", "deepdiff", "rich", "jinja2", "cryptography", "yaml", "reconciler.operations"),
-        ),
-        (("validate",), ("pydantic", "httpx", "deepdiff", "rich", "asyncio", "jinja2", "cryptography")),
-    ],
-)
+@pytest.mark.parametrize(("words", "forbidden"), [
+    (("--help",), ("msgspec", "json", "yaml", "reconciler.operations", "reconciler.reports")),
+    (("plan", "--help"),
+     ("pydantic", "httpx", "deepdiff", "rich", "jinja2", "cryptography", "yaml", "reconciler.operations")),
+    (("validate",), ("pydantic", "httpx", "deepdiff", "rich", "asyncio", "jinja2", "cryptography")),
+])  # fmt: skip
 def test_a_command_loads_no_more_than_it_uses(words: tuple[str, ...], forbidden: tuple[str, ...]) -> None:
     """The help of the program loads click alone."""
     assert not set(forbidden) & loaded(*words)[1]

@@ -43,14 +43,11 @@ def test_a_record_begins_with_a_loss_open(project: CommandLine) -> None:
     assert project.fine("state", "verify").err == ""
 
 
-@pytest.mark.parametrize(
-    ("words", "typed", "code", "is_complete"),
-    [
-        ((), "yes\n", 0, True), ((), "no\nyes\n", 0, False), ((), "no\nno\n", 1, None), (("--yes",), "", 0, False),
-        (("--complete",), "yes\n", 0, True), (("--complete",), "", 1, None), (("--complete", "--yes"), "", 0, True),
-        (("--dry-run",), "", 0, None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("words", "typed", "code", "is_complete"), [
+    ((), "yes\n", 0, True), ((), "no\nyes\n", 0, False), ((), "no\nno\n", 1, None), (("--yes",), "", 0, False),
+    (("--complete",), "yes\n", 0, True), (("--complete",), "", 1, None), (("--complete", "--yes"), "", 0, True),
+    (("--dry-run",), "", 0, None),
+])  # fmt: skip
 def test_a_record_begins_at_a_terminal(
     words: tuple[str, ...], typed: str, code: int, is_complete: bool | None, project: CommandLine
 ) -> None:
@@ -114,23 +111,20 @@ def test_what_another_run_recorded_during_the_question_is_not_appended_twice(
     assert [1, 0] == [int(count) for text in told for count in re.findall(r"(\d+) facts? appended", text)]
 
 
-@pytest.mark.parametrize(
-    ("words", "statement"),
-    [
-        ("state import w --attempt i --url u --code b --code a", said.Import("w", "i", "u", ("b", "a"))),
-        ("state resolve w --created --note n --force", said.Resolve("w", True, (), "n", True)),
-        ("state resolve w --not-created --attempt x --attempt y", said.Resolve("w", False, ("x", "y"), "", False)),
-        ("state mv w v", said.Move("w", "v")), ("state rebind -t w", said.Rebind("w")),
-        ("state init --complete", said.Begin(True)), ("state init", said.Begin(False)),
-        ("state complete --loss x --loss y", said.Complete(("x", "y"))), ("state accept-loss", said.AcceptLoss()),
-        *(
-            (f"removal {name} w --attempt x --attempt y --code b --code a", kind("w", ("x", "y"), ("b", "a")))
-            for name, kind in (
-                ("request", said.RequestRemoval), ("cancel", said.CancelRemoval), ("confirm", said.ConfirmRemoval)
-            )
-        ),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("words", "statement"), [
+    ("state import w --attempt i --url u --code b --code a", said.Import("w", "i", "u", ("b", "a"))),
+    ("state resolve w --created --note n --force", said.Resolve("w", True, (), "n", True)),
+    ("state resolve w --not-created --attempt x --attempt y", said.Resolve("w", False, ("x", "y"), "", False)),
+    ("state mv w v", said.Move("w", "v")), ("state rebind -t w", said.Rebind("w")),
+    ("state init --complete", said.Begin(True)), ("state init", said.Begin(False)),
+    ("state complete --loss x --loss y", said.Complete(("x", "y"))), ("state accept-loss", said.AcceptLoss()),
+    *(
+        (f"removal {name} w --attempt x --attempt y --code b --code a", kind("w", ("x", "y"), ("b", "a")))
+        for name, kind in (
+            ("request", said.RequestRemoval), ("cancel", said.CancelRemoval), ("confirm", said.ConfirmRemoval)
+        )
+    ),
+])  # fmt: skip
 def test_a_statement_is_what_its_options_say(words: str, statement: said.Statement, project: CommandLine) -> None:
     """All of them, in their order, and the consent to it."""
     append = Mock()

@@ -338,16 +338,13 @@ def test_a_new_project_is_valid(reconciler: CommandLine) -> None:
     assert "Nothing is missing" in reconciler.fine("init", "new", "--age-key").out
 
 
-@pytest.mark.parametrize(
-    ("words", "typed", "asked", "targets"),
-    [
-        ((), "north\nlive\ngit:b\n", 3, ["north/live", "state: git:b"]),
-        ((), "\n\n\n", 3, ["europe/staging", "usa/production", "state: state.jsonl"]),
-        (("--state", "s3://b/p"), "\n\n", 2, ["state: s3://b/p"]), (("--github",), "\n\n\n", 3, ["state: git"]),
-        (("--age-key",), "\n\n\n", 3, ["state: git:"]),
-        (("--region", "asia"), "", 0, ["asia/staging"]), (("--environment", "live"), "", 0, ["usa/live"]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("words", "typed", "asked", "targets"), [
+    ((), "north\nlive\ngit:b\n", 3, ["north/live", "state: git:b"]),
+    ((), "\n\n\n", 3, ["europe/staging", "usa/production", "state: state.jsonl"]),
+    (("--state", "s3://b/p"), "\n\n", 2, ["state: s3://b/p"]), (("--github",), "\n\n\n", 3, ["state: git"]),
+    (("--age-key",), "\n\n\n", 3, ["state: git:"]), (("--region", "asia"), "", 0, ["asia/staging"]),
+    (("--environment", "live"), "", 0, ["usa/live"]),
+])  # fmt: skip
 def test_a_new_project_asks_at_a_terminal(
     words: tuple[str, ...], typed: str, asked: int, targets: list[str], reconciler: CommandLine
 ) -> None:
@@ -368,12 +365,9 @@ def test_the_schema_is_a_document(reconciler: CommandLine) -> None:
     assert reconciler.fine("schema").document["$schema"].startswith("http://json-schema.org/draft-07")
 
 
-@pytest.mark.parametrize(
-    ("number", "verified", "words"),
-    [
-        (1, None, ""), (2, True, "  verified  delivery 2"), (None, False, "  unverified  bad"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("number", "verified", "words"), [
+    (1, None, ""), (2, True, "  verified  delivery 2"), (None, False, "  unverified  bad"),
+])  # fmt: skip
 def test_a_delivery_is_shown(number: int | None, verified: bool | None, words: str, project: CommandLine) -> None:
     """On a terminal with its body, of which no line is a command of a runner; else as one line of JSON."""
     body = b"a\n::b\n" + b"c\n" * 300

@@ -48,14 +48,11 @@ def test_log_format_json_is_one_object_a_line(project: CommandLine) -> None:
     assert ["reconciler", "state", "init"] in [step["command"] for step in entry["steps"]]
 
 
-@pytest.mark.parametrize(
-    ("words", "variables", "coloured"),
-    [
-        (("--color", "always"), {"NO_COLOR": "1"}, True), ((), {"FORCE_COLOR": "1"}, True),
-        ((), {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False), (("--color", "never"), {"FORCE_COLOR": "1"}, False),
-        ((), {"FORCE_COLOR": "1", "TERM": "dumb"}, True), ((), {}, False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("words", "variables", "coloured"), [
+    (("--color", "always"), {"NO_COLOR": "1"}, True), ((), {"FORCE_COLOR": "1"}, True),
+    ((), {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False), (("--color", "never"), {"FORCE_COLOR": "1"}, False),
+    ((), {"FORCE_COLOR": "1", "TERM": "dumb"}, True), ((), {}, False),
+])  # fmt: skip
 def test_colour_is_what_flag_and_variables_say(
     words: tuple[str, ...], variables: dict[str, str], coloured: bool, project: CommandLine
 ) -> None:

@@ -88,13 +88,10 @@ class TestInPrivate:
         opened = responses.open(text, None)
         assert (b"", b"k3y", []) == (opened.head, opened.body, responses.left(ATTEMPT))
 
-    @pytest.mark.parametrize(
-        "text",
-        [
-            f"file:{ATTEMPT}-response-00000000", "file:../../etc/passwd", "file:", "file:/etc/passwd", "file",
-            f"file:{ATTEMPT}-response-00000001/../x", f"file:{ATTEMPT}-response-000000000", "k3y",
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize("text", [
+        f"file:{ATTEMPT}-response-00000000", "file:../../etc/passwd", "file:", "file:/etc/passwd", "file",
+        f"file:{ATTEMPT}-response-00000001/../x", f"file:{ATTEMPT}-response-000000000", "k3y",
+    ])  # fmt: skip
     def test_a_file_of_another_machine(self, directory: Path, text: str) -> None:
         """The record names a file that is not here, or a name that leads elsewhere: nothing is read or shown."""
         (directory / f"{ATTEMPT}-response-00000001").mkdir(parents=True)
@@ -199,13 +196,10 @@ class TestSealed:
         """A text that is no age file is not opened."""
         assert name_of(lambda: Responses(directory).open(text, identity), RecordError) == "cannot-decrypt"
 
-    @pytest.mark.parametrize(
-        ("content", "name"),
-        [
-            (b"# none\n", "cannot-decrypt"), (b"k3y\n", "bad-identity"), (b"\xff", "identity-unreadable"),
-            (None, "identity-unreadable"),
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize(("content", "name"), [
+        (b"# none\n", "cannot-decrypt"), (b"k3y\n", "bad-identity"), (b"\xff", "identity-unreadable"),
+        (None, "identity-unreadable"),
+    ])  # fmt: skip
     def test_an_identity_file_that_is_none(
         self, directory: Path, identity: Path, content: bytes | None, name: str
     ) -> None:
@@ -246,13 +240,10 @@ def test_a_field(name: str, value: str) -> None:
     assert value == field_of(b'{"a": "text", "b": 7, "c": {"d": null}}', name)
 
 
-@pytest.mark.parametrize(
-    ("body", "names"),
-    [
-        (b'{"b": "k3y", "c": 1}', "b, c"), (b'["a"]', "none"), (b"{}", "none"), (b"", "none"), (b"k3y", "none"),
-        (b'"a"', "none"), (b"[" * 100_000, "none"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("body", "names"), [
+    (b'{"b": "k3y", "c": 1}', "b, c"), (b'["a"]', "none"), (b"{}", "none"), (b"", "none"), (b"k3y", "none"),
+    (b'"a"', "none"), (b"[" * 100_000, "none"),
+])  # fmt: skip
 def test_no_such_field(body: bytes, names: str) -> None:
     """The names of those that are there are given, and no value."""
     message = raised(Refused, field_of, body, "a")

@@ -131,13 +131,10 @@ class TestImport:
         assert refusal(project, Import(OFFERS, url=OWN, codes=("ONB10001",))) == ["attempt-needed"]
 
     @pytest.mark.parametrize("code", ["ONB10001", "LOA99999"])
-    @pytest.mark.parametrize(
-        "form",
-        [
-            "{},ONB10011", "{}1", "{} ", "{}\n", " {}", "A{}", "{}-", "{0}{0}", "", "ONB1000", "onb10001",
-            "ONB\uff11\uff10\uff10\uff10\uff11",
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize("form", [
+        "{},ONB10011", "{}1", "{} ", "{}\n", " {}", "A{}", "{}-", "{0}{0}", "", "ONB1000", "onb10001",
+        "ONB\uff11\uff10\uff10\uff10\uff11",
+    ])  # fmt: skip
     def test_a_code_is_taken_whole(self, form: str, code: str) -> None:
         """More or less than one code is none, in whatever place among those given."""
         project = project_with()

@@ -159,49 +159,39 @@ class TestWhole:
 class TestHostile:
     """Requests that two parsers could read in two ways, and those that are too large."""
 
-    @pytest.mark.parametrize(
-        "head",
-        [
-            b"POST /a#b HTTP/1.1\r\nHost: a\r\n", b"POST a HTTP/1.1\r\nHost: a\r\n",
-            b"POST http://a/b HTTP/1.1\r\nHost: a\r\n", b"POST /\xff HTTP/1.1\r\nHost: a\r\n",
-            b"POST  /a HTTP/1.1\r\nHost: a\r\n", b"POST /a b HTTP/1.1\r\nHost: a\r\n",
-            b"POST /a HTTP/1.1 \r\nHost: a\r\n", b"POST /a HTTP/2.0\r\nHost: a\r\n", b"POST /a\r\n",
-            b"P(ST /a HTTP/1.1\r\nHost: a\r\n", b"POST /a HTTP/1.1\r\n", b"POST /a HTTP/1.1\r\nHost: a\r\nHost: b\r\n",
-            b"POST /a HTTP/1.0\r\nHost: a\r\nHost: b\r\n", b"POST /a HTTP/1.1\nHost: a\n", HEAD + b"X: a\rb\r\n",
-            HEAD + b"X: a\x00b\r\n", HEAD + b"X: a\r\n b\r\n", HEAD + b"X: a\r\n\tb\r\n",
-            b"POST /a HTTP/1.1\r\n Host: a\r\n", HEAD + b"X : a\r\n", HEAD + b"X\r\n", HEAD + b": a\r\n",
-            b"\x16\x03\x01\x02\x00\r\n", b"\r\n" + HEAD,
-        ],
-        ids=range(24),
-    )  # fmt: skip
+    @pytest.mark.parametrize("head", [
+        b"POST /a#b HTTP/1.1\r\nHost: a\r\n", b"POST a HTTP/1.1\r\nHost: a\r\n",
+        b"POST http://a/b HTTP/1.1\r\nHost: a\r\n", b"POST /\xff HTTP/1.1\r\nHost: a\r\n",
+        b"POST  /a HTTP/1.1\r\nHost: a\r\n", b"POST /a b HTTP/1.1\r\nHost: a\r\n", b"POST /a HTTP/1.1 \r\nHost: a\r\n",
+        b"POST /a HTTP/2.0\r\nHost: a\r\n", b"POST /a\r\n", b"P(ST /a HTTP/1.1\r\nHost: a\r\n", b"POST /a HTTP/1.1\r\n",
+        b"POST /a HTTP/1.1\r\nHost: a\r\nHost: b\r\n", b"POST /a HTTP/1.0\r\nHost: a\r\nHost: b\r\n",
+        b"POST /a HTTP/1.1\nHost: a\n", HEAD + b"X: a\rb\r\n", HEAD + b"X: a\x00b\r\n", HEAD + b"X: a\r\n b\r\n",
+        HEAD + b"X: a\r\n\tb\r\n", b"POST /a HTTP/1.1\r\n Host: a\r\n", HEAD + b"X : a\r\n", HEAD + b"X\r\n",
+        HEAD + b": a\r\n", b"\x16\x03\x01\x02\x00\r\n", b"\r\n" + HEAD,
+    ], ids=range(24))  # fmt: skip
     def test_malformed_head(self, server: Server, desk: Desk, head: bytes) -> None:
         """It is a 400, and the connection ends."""
         assert [400] == statuses(talk(server.server_port, head + b"\r\n", half_close=True))
         assert [] == desk.bodies
 
-    @pytest.mark.parametrize(
-        ("head", "body", "status"),
-        [
-            *((b"Content-Length: " + length + b"\r\n", b"{}", 400) for length in (
-                b"", b"+2", b"-2", b"2 2", b"2, 2", b"0x2", b"2.0", b"\xb2", b"1" * 30
-            )),
-            (b"Content-Length: 2\r\nContent-Length: 3\r\n", b"{}", 400),
-            (b"Content-Length: 2\r\nContent-Length: 02\r\n", b"{}", 400),
-            (b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n", b"{}", 400),
-            *((b"Transfer-Encoding: " + coding + b"\r\n", b"0\r\n\r\n", 400) for coding in (
-                b"", b"gzip", b"identity", b"gzip, chunked", b"chunked, chunked", b"chunked;q=1", b"xchunked", b"\x0bx"
-            )),
-            (b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", b"0\r\n\r\n", 400),
-            *((b"Transfer-Encoding: chunked\r\n", body, 400) for body in (
-                b"\r\n", b"-1\r\n", b"0x2\r\n{}\r\n", b"2\n{}\r\n", b"2\r\n{}{}\r\n0\r\n\r\n",
-                b"2;\r\r\n{}\r\n0\r\n\r\n", b"0" * 5000, b"0\r\nX: y\r\n\r\n", b"5\r\n{}", b"1" * 17 + b"\r\n",
-            )),
-            (b"Transfer-Encoding: chunked\r\n", b"FFFFFF\r\n", 413),
-            (b"Content-Length: 5\r\n", b"{}", 400),
-            (b"X: " + b"y" * 70_000 + b"\r\n", b"", 431),
-            (b"X: y\r\n" * 20_000, b"", 431),
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize(("head", "body", "status"), [
+        *((b"Content-Length: " + length + b"\r\n", b"{}", 400) for length in (
+            b"", b"+2", b"-2", b"2 2", b"2, 2", b"0x2", b"2.0", b"\xb2", b"1" * 30
+        )),
+        (b"Content-Length: 2\r\nContent-Length: 3\r\n", b"{}", 400),
+        (b"Content-Length: 2\r\nContent-Length: 02\r\n", b"{}", 400),
+        (b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n", b"{}", 400),
+        *((b"Transfer-Encoding: " + coding + b"\r\n", b"0\r\n\r\n", 400) for coding in (
+            b"", b"gzip", b"identity", b"gzip, chunked", b"chunked, chunked", b"chunked;q=1", b"xchunked", b"\x0bx"
+        )),
+        (b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", b"0\r\n\r\n", 400),
+        *((b"Transfer-Encoding: chunked\r\n", body, 400) for body in (
+            b"\r\n", b"-1\r\n", b"0x2\r\n{}\r\n", b"2\n{}\r\n", b"2\r\n{}{}\r\n0\r\n\r\n",
+            b"2;\r\r\n{}\r\n0\r\n\r\n", b"0" * 5000, b"0\r\nX: y\r\n\r\n", b"5\r\n{}", b"1" * 17 + b"\r\n",
+        )),
+        (b"Transfer-Encoding: chunked\r\n", b"FFFFFF\r\n", 413), (b"Content-Length: 5\r\n", b"{}", 400),
+        (b"X: " + b"y" * 70_000 + b"\r\n", b"", 431), (b"X: y\r\n" * 20_000, b"", 431),
+    ])  # fmt: skip
     def test_framing(self, server: Server, desk: Desk, head: bytes, body: bytes, status: int) -> None:
         """Lengths and codings that are not plain are refused; so is what is too large."""
         assert [status] == statuses(talk(server.server_port, HEAD + head + b"\r\n" + body, half_close=True))

@@ -42,17 +42,13 @@ def message(**headers: str) -> Message:
 class TestVerifier:
     """`Verifier` and its errors."""
 
-    @pytest.mark.parametrize(
-        "headers",
-        [
-            {"x-signature": signature()},
-            message(X_Signature=signature()),
-            [(b"host", b"a"), (b"x-signature", signature().encode())],
-            [("X-Signature", "sha256=00"), ("X-Signature", f" {signature()} ")],
-            [(b"x-city", b"K\xf6ln"), (b"X-SIGNATURE", signature().encode()), (b"\xff", bytes(range(256)))],
-            [(b"x-signature", b"\xe9"), (b"x-signature", signature().encode()), (b"x-signature", b"sha256=\xff")],
-        ],
-    )
+    @pytest.mark.parametrize("headers", [
+        {"x-signature": signature()}, message(X_Signature=signature()),
+        [(b"host", b"a"), (b"x-signature", signature().encode())],
+        [("X-Signature", "sha256=00"), ("X-Signature", f" {signature()} ")],
+        [(b"x-city", b"K\xf6ln"), (b"X-SIGNATURE", signature().encode()), (b"\xff", bytes(range(256)))],
+        [(b"x-signature", b"\xe9"), (b"x-signature", signature().encode()), (b"x-signature", b"sha256=\xff")],
+    ])  # fmt: skip
     def test_headers_of_any_server(self, headers: Any) -> None:
         """A mapping, a message, the pairs of ASGI, and a header that comes twice."""
         for body in (BODY, bytearray(BODY), memoryview(BODY)):
@@ -96,27 +92,22 @@ class TestVerifier:
 class TestAttempt:
     """`attempt_of`."""
 
-    @pytest.mark.parametrize(
-        ("url", "template", "attempt"),
-        [
-            (f"https://a.example/x/{ID}", "https://a.example/x/{attempt}", ID),
-            (f"HTTPS://A.example:443/x/{ID}", "https://a.example/x/{attempt}", ID),
-            (f"/x/{ID}", "https://a.example/x/{attempt}", ID),
-            (f"/x?a=1&k={ID}", "https://a.example/x?a=1&k={attempt}", ID),
-            (f"/?{ID}", "https://a.example?{attempt}", ID),
-            (f"https://{ID}.a.example/", "https://{attempt}.a.example", ID),
-            (f"/{ID}/{ID}", "https://a.example/{attempt}/{attempt}", ID),
-            (f"/{ID}/{'0' * 32}", "https://a.example/{attempt}/{attempt}", None),
-            (f"/x/{ID[:-1]}", "https://a.example/x/{attempt}", None),
-            (f"/x/{ID}0", "https://a.example/x/{attempt}", None),
-            (f"/x/{ID.upper()}", "https://a.example/x/{attempt}", None),
-            (f"/x/{ID}?more", "https://a.example/x/{attempt}", None),
-            (f"/x.y/{ID}", "https://a.example/x+y/{attempt}", None),
-            (f"https://b.example/x/{ID}", "https://a.example/x/{attempt}", None),
-            (f"/x/{ID}\n", "https://a.example/x/{attempt}", None), ("/x", "https://a.example/x", None),
-            ("http://[", "https://a.example/{attempt}", None), ("/x", "http://[{attempt}", None), ("", "", None),
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize(("url", "template", "attempt"), [
+        (f"https://a.example/x/{ID}", "https://a.example/x/{attempt}", ID),
+        (f"HTTPS://A.example:443/x/{ID}", "https://a.example/x/{attempt}", ID),
+        (f"/x/{ID}", "https://a.example/x/{attempt}", ID),
+        (f"/x?a=1&k={ID}", "https://a.example/x?a=1&k={attempt}", ID), (f"/?{ID}", "https://a.example?{attempt}", ID),
+        (f"https://{ID}.a.example/", "https://{attempt}.a.example", ID),
+        (f"/{ID}/{ID}", "https://a.example/{attempt}/{attempt}", ID),
+        (f"/{ID}/{'0' * 32}", "https://a.example/{attempt}/{attempt}", None),
+        (f"/x/{ID[:-1]}", "https://a.example/x/{attempt}", None), (f"/x/{ID}0", "https://a.example/x/{attempt}", None),
+        (f"/x/{ID.upper()}", "https://a.example/x/{attempt}", None),
+        (f"/x/{ID}?more", "https://a.example/x/{attempt}", None),
+        (f"/x.y/{ID}", "https://a.example/x+y/{attempt}", None),
+        (f"https://b.example/x/{ID}", "https://a.example/x/{attempt}", None),
+        (f"/x/{ID}\n", "https://a.example/x/{attempt}", None), ("/x", "https://a.example/x", None),
+        ("http://[", "https://a.example/{attempt}", None), ("/x", "http://[{attempt}", None), ("", "", None),
+    ])  # fmt: skip
     def test_examples(self, url: str, template: str, attempt: str | None) -> None:
         """The id is what stands at `{attempt}` in a URL, or a path, that fits the template as a whole."""
         assert attempt == attempt_of(url, template)

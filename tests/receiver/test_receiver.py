@@ -156,15 +156,12 @@ def test_other_methods_and_unread_requests() -> None:
 class TestVerify:
     """With a check of signatures."""
 
-    @pytest.mark.parametrize(
-        ("refusal", "enforce", "body", "status", "verified"),
-        [
-            (None, True, notification(), 200, [True]), (BAD, True, notification(), 401, [False]),
-            (BAD, True, b"nonsense", 401, []), (BAD, False, notification(), 200, [False]),
-            (Refusal(404, "no subscription has this path"), True, notification(), 404, []),
-            (Refusal(404, "no subscription has this path"), False, notification(), 404, []),
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize(("refusal", "enforce", "body", "status", "verified"), [
+        (None, True, notification(), 200, [True]), (BAD, True, notification(), 401, [False]),
+        (BAD, True, b"nonsense", 401, []), (BAD, False, notification(), 200, [False]),
+        (Refusal(404, "no subscription has this path"), True, notification(), 404, []),
+        (Refusal(404, "no subscription has this path"), False, notification(), 404, []),
+    ])  # fmt: skip
     def test_what_is_kept(
         self, refusal: Refusal | None, enforce: bool, body: bytes, status: int, verified: list[bool]
     ) -> None:

@@ -43,16 +43,13 @@ class TestTokens:
         assert 86400 == claims["exp"] - claims["iat"]
         assert claims["aud"].endswith("/audience/staging/notification")
 
-    @pytest.mark.parametrize(
-        ("changes", "status", "error"),
-        [
-            ({"grant_type": "password"}, 400, "unsupported_grant_type"), ({"grant_type": None}, 400, "invalid_request"),
-            ({"client_id": 7}, 400, "invalid_request"), ({"client_id": "nobody"}, 401, "invalid_client"),
-            ({"client_id": "nobody", "client_secret": ""}, 400, "invalid_request"),
-            ({"client_secret": "wrong"}, 401, "invalid_client"), ({"client_secret": "w\ud800"}, 401, "invalid_client"),
-            ({"audience": "https://elsewhere.example/notification"}, 403, "access_denied"),
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize(("changes", "status", "error"), [
+        ({"grant_type": "password"}, 400, "unsupported_grant_type"), ({"grant_type": None}, 400, "invalid_request"),
+        ({"client_id": 7}, 400, "invalid_request"), ({"client_id": "nobody"}, 401, "invalid_client"),
+        ({"client_id": "nobody", "client_secret": ""}, 400, "invalid_request"),
+        ({"client_secret": "wrong"}, 401, "invalid_client"), ({"client_secret": "w\ud800"}, 401, "invalid_client"),
+        ({"audience": "https://elsewhere.example/notification"}, 403, "access_denied"),
+    ])  # fmt: skip
     def test_refused(self, sandbox: Sandbox, changes: dict[str, Any], status: int, error: str) -> None:
         """Wrong, missing and odd parameters are refused as RFC 6749 has it."""
         answer = ask_token(sandbox, changes=changes)
@@ -93,33 +90,26 @@ class TestCreate:
         assert create(sandbox).document["subscriptionId"] != create(sandbox).document["subscriptionId"]
         assert 2 == len(sandbox.world.subscriptions())
 
-    @pytest.mark.parametrize(
-        "body",
-        [
-            {}, {**WANTED, "name": "x"}, {**WANTED, "eventCodes": []}, {**WANTED, "eventCodes": "ONB10001"},
-            {**WANTED, "eventCodes": ["onb10001"]}, {**WANTED, "eventCodes": [10001]},
-            {**WANTED, "webhookUrl": "/relative"}, {**WANTED, "webhookUrl": "ftp://a.example/"},
-            {**WANTED, "webhookUrl": "https://a.example:0/"}, {**WANTED, "webhookUrl": "https://[/"},
-            {**WANTED, "webhookUrl": "https://a.example/a b"}, {**WANTED, "webhookUrl": "https://a.example/\x7f"},
-            [WANTED], b"", b"\xff", b'{"eventCodes": NaN}', b"[" * 100_000,
-        ],
-        ids=range(17),
-    )  # fmt: skip
+    @pytest.mark.parametrize("body", [
+        {}, {**WANTED, "name": "x"}, {**WANTED, "eventCodes": []}, {**WANTED, "eventCodes": "ONB10001"},
+        {**WANTED, "eventCodes": ["onb10001"]}, {**WANTED, "eventCodes": [10001]},
+        {**WANTED, "webhookUrl": "/relative"}, {**WANTED, "webhookUrl": "ftp://a.example/"},
+        {**WANTED, "webhookUrl": "https://a.example:0/"}, {**WANTED, "webhookUrl": "https://[/"},
+        {**WANTED, "webhookUrl": "https://a.example/a b"}, {**WANTED, "webhookUrl": "https://a.example/\x7f"}, [WANTED],
+        b"", b"\xff", b'{"eventCodes": NaN}', b"[" * 100_000,
+    ], ids=range(17))  # fmt: skip
     def test_bad_body(self, sandbox: Sandbox, body: object) -> None:
         """Anything but the two documented fields is a 400, and creates nothing."""
         assert 400 == create(sandbox, body=body).status
         assert [] == sandbox.world.subscriptions()
         assert 201 == create(sandbox, body={**WANTED, "webhookUrl": "http://a.example/"}).status
 
-    @pytest.mark.parametrize(
-        ("headers", "status"),
-        [
-            ({"authorization": ""}, 401), ({"authorization": "Basic abc"}, 401), ({"authorization": "Bearer "}, 401),
-            ({"authorization": "Bearer a.b.c"}, 401), ({"content-type": "text/plain"}, 415),
-            ({"content-type": "text/plain; of=application/json"}, 415),
-            ({"content-type": "Application/JSON; charset=utf-8"}, 201),
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize(("headers", "status"), [
+        ({"authorization": ""}, 401), ({"authorization": "Basic abc"}, 401), ({"authorization": "Bearer "}, 401),
+        ({"authorization": "Bearer a.b.c"}, 401), ({"content-type": "text/plain"}, 415),
+        ({"content-type": "text/plain; of=application/json"}, 415),
+        ({"content-type": "Application/JSON; charset=utf-8"}, 201),
+    ])  # fmt: skip
     def test_bad_headers(self, sandbox: Sandbox, headers: dict[str, str], status: int) -> None:
         """A create needs a Bearer token, in a scheme of any case, and JSON."""
         answer = create(sandbox, headers={"authorization": f"bEARER {get_token(sandbox)}", **headers})
@@ -206,14 +196,11 @@ class TestOperator:
         assert json.dumps(counts) == json.dumps(requests)
         assert answer["secretKey"].encode() not in state.body
 
-    @pytest.mark.parametrize(
-        "event",
-        [
-            {}, {"code": "x"}, {"code": "ONB10011", "properties": []}, {"code": "ONB10011", "target": "asia/staging"},
-            {"code": "ONB10011", "target": 7}, {"code": "ONB10011", "count": 0}, {"code": "ONB10011", "count": 10_001},
-            {"code": "ONB10011", "count": True}, {"code": "ONB10011", "extra": 1},
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize("event", [
+        {}, {"code": "x"}, {"code": "ONB10011", "properties": []}, {"code": "ONB10011", "target": "asia/staging"},
+        {"code": "ONB10011", "target": 7}, {"code": "ONB10011", "count": 0}, {"code": "ONB10011", "count": 10_001},
+        {"code": "ONB10011", "count": True}, {"code": "ONB10011", "extra": 1},
+    ])  # fmt: skip
     def test_bad_event(self, sandbox: Sandbox, event: dict[str, object]) -> None:
         """An event has a code, and perhaps properties, a target and a count."""
         assert 400 == call("POST", f"{sandbox.url}/_sandbox/trigger", event).status
@@ -222,13 +209,10 @@ class TestOperator:
 class TestLayout:
     """The targets, their URLs and variables."""
 
-    @pytest.mark.parametrize(
-        ("names", "message"),
-        [
-            ([], "no-targets"), (["europe"], "bad-target"), (["Europe/b"], "bad-target"), (["-a/b"], "bad-target"),
-            (["a-b/c", "a/b-c"], "same-variables"),
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize(("names", "message"), [
+        ([], "no-targets"), (["europe"], "bad-target"), (["Europe/b"], "bad-target"), (["-a/b"], "bad-target"),
+        (["a-b/c", "a/b-c"], "same-variables"),
+    ])  # fmt: skip
     def test_bad_names(self, names: list[str], message: str) -> None:
         """Names are `region/environment`, and each has variables of its own."""
         assert message == raised(SettingsError, check_names, names).name
