@@ -34,9 +34,7 @@ def created(sandbox: Sandbox) -> int:
 
 @pytest.mark.parametrize("way", ["auto-approve", "digest", "file"])
 @pytest.mark.parametrize("is_asked", [True, False])
-def test_an_apply_is_approved_by_a_flag_a_digest_or_a_file(
-    way: str, is_asked: bool, project: CommandLine, sandbox: Sandbox
-) -> None:
+def test_a_flag_a_digest_or_a_file_approves(way: str, is_asked: bool, project: CommandLine, sandbox: Sandbox) -> None:
     """Each is a way without a question, also at a terminal; done once more, it has nothing to send, and says so."""
     ran = project.fine("plan", "--out", "plan.json", "--format", "json")
     digest = ran.document["digest"]
@@ -61,9 +59,7 @@ def test_without_approval_nothing_is_sent(project: CommandLine, sandbox: Sandbox
 
 @pytest.mark.parametrize("form", ["json", "markdown"])
 @pytest.mark.parametrize("is_asked", [True, False])
-def test_the_report_of_an_apply_is_the_only_document(
-    form: str, is_asked: bool, project: CommandLine, sandbox: Sandbox
-) -> None:
+def test_the_report_is_the_only_document(form: str, is_asked: bool, project: CommandLine, sandbox: Sandbox) -> None:
     """The plan that is asked about is told on stderr, one that is approved is not."""
     project.answer("yes\n" if is_asked else "")
     ran = project.fine("apply", "--format", form, *(() if is_asked else ("--auto-approve",)))
@@ -98,9 +94,7 @@ def test_a_target_without_subscriptions_is_emptied_only_by_its_own_option(applie
 
 
 @pytest.mark.parametrize(("typed", "code", "count"), [("yes\n", 0, 2), ("y\n", 1, 0), ("", 1, 0)])
-def test_at_a_terminal_the_answer_is_yes_in_full(
-    typed: str, code: int, count: int, project: CommandLine, sandbox: Sandbox
-) -> None:
+def test_the_answer_is_yes_in_full(typed: str, code: int, count: int, project: CommandLine, sandbox: Sandbox) -> None:
     """The plan is shown, without the command that applies it."""
     project.answer(typed)
     ran = project("apply")
@@ -247,9 +241,7 @@ def test_verbose_says_each_result_as_it_comes(project: CommandLine, sandbox: San
 
 
 @pytest.mark.parametrize("recorded", [0, 1, 2])
-def test_a_sealed_response_is_kept_until_it_is_recorded(
-    recorded: int, project: CommandLine, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sealed_response_is_kept_until_it_is_recorded(recorded: int, project: CommandLine, sandbox: Sandbox) -> None:
     """Of results that the record does not take, copies stay on the disk, and `secret show` finds them all."""
     key, append, outcomes = Identity.generate(), FileStore.append, count(1)
     (project.directory / "key").write_text(str(key))
@@ -260,8 +252,8 @@ def test_a_sealed_response_is_kept_until_it_is_recorded(
             raise StoreUnavailable(Message("record-unwritable", "full", store.place))
         append(store, head, lines, summary, **rest)
 
-    monkeypatch.setattr(FileStore, "append", fail)
-    monkeypatch.setattr("reconciler.operations.apply.Limits", partial(Limits, backoff=(0.01,), batch_delay=0.0))
+    project.environment.setattr(FileStore, "append", fail)
+    project.environment.setattr("reconciler.operations.apply.Limits", partial(Limits, backoff=(0.01,), batch_delay=0.0))
     ran = project("apply", "--auto-approve", "--parallelism", "1")
     there = {subscription.url: subscription.secret for subscription in sandbox.world.subscriptions()}
     kept = [*(project.directory.parent / "home" / "data").rglob("*-response-*")]

@@ -78,9 +78,7 @@ def test_every_error_is_1(kind: type[ReconcilerError], project: CommandLine, mon
 
 @pytest.mark.parametrize("order", [1, -1])
 @pytest.mark.parametrize("other", ["403", "401", None])
-def test_an_unknown_outcome_beside_another_is_3(
-    order: int, other: str | None, project: CommandLine, sandbox: Sandbox
-) -> None:
+def test_an_unknown_beside_another_is_3(order: int, other: str | None, project: CommandLine, sandbox: Sandbox) -> None:
     """Whether the other create is refused or succeeds, and whichever comes first."""
     for fault in ["500-after", other][::order]:
         sandbox.world.fail_next(fault) if fault else None
@@ -89,21 +87,17 @@ def test_an_unknown_outcome_beside_another_is_3(
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGHUP, 129), (signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_has_a_code_of_its_own(
-    number: signal.Signals, code: int, project: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_signal_has_a_code_of_its_own(number: signal.Signals, code: int, project: CommandLine) -> None:
     """Whatever the command was about to do; nothing but a line is said."""
 
     def interrupt(*_: object, **__: object) -> Never:
         raise Interrupted(number)
 
-    monkeypatch.setattr("reconciler.desired.load_sound", interrupt)
+    project.environment.setattr("reconciler.desired.load_sound", interrupt)
     assert project("validate") == (code, "", "Error: interrupted\n")
 
 
-def test_an_unexpected_error_is_one_line_without_its_text(
-    project: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unexpected_error_is_a_line_without_its_text(project: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its text may hold a secret; -v shows where it came from."""
 
     def fail(*_: object) -> Never:
@@ -122,11 +116,9 @@ def test_an_unexpected_error_is_one_line_without_its_text(
 @pytest.mark.parametrize(
     ("problem", "told"), [(OSError(28, "No space", "x.json"), "x.json: No space"), (TimeoutError(), ": TimeoutError")]
 )
-def test_an_error_of_the_system_names_its_file(
-    problem: OSError, told: str, project: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_of_the_system_names_its_file(problem: OSError, told: str, project: CommandLine) -> None:
     """If it has one; with -q too."""
-    monkeypatch.setattr("reconciler.desired.load_sound", Mock(side_effect=problem))
+    project.environment.setattr("reconciler.desired.load_sound", Mock(side_effect=problem))
     ran = project("validate", "-q")
     assert (ran.code, ran.out, told in ran.err, "None" in ran.err) == (1, "", True, False)
 
@@ -156,9 +148,7 @@ def test_a_signal_while_an_error_is_told_ends_the_process_with_its_code(monkeypa
 
 
 @pytest.mark.parametrize(("given", "code"), [(143, 143), (None, 0)])
-def test_an_exit_while_the_program_is_loaded_keeps_its_code(
-    given: int | None, code: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_exit_during_the_load_keeps_its_code(given: int | None, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """As that of a signal, for which no error can be told yet."""
     monkeypatch.setattr(main.cli, "main", lambda *_, **__: sys.exit(given))
     assert run_here() == code
@@ -169,9 +159,7 @@ def test_an_exit_while_the_program_is_loaded_keeps_its_code(
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("ignored", [True, False])
-def test_a_signal_that_was_ignored_before_stays_so(
-    number: signal.Signals, ignored: bool, project: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_signal_that_was_ignored_before_stays_so(number: signal.Signals, ignored: bool, project: CommandLine) -> None:
     """As nohup and a shell's background have it; every other one ends the command."""
     found = []
 
@@ -179,7 +167,7 @@ def test_a_signal_that_was_ignored_before_stays_so(
         found.append(signal.getsignal(number))
         raise Refused(Message("enough", "it was looked at"))
 
-    monkeypatch.setattr("reconciler.desired.load_sound", look)
+    project.environment.setattr("reconciler.desired.load_sound", look)
     before = signal.signal(number, signal.SIG_IGN if ignored else signal.SIG_DFL)
     try:
         project("validate")
@@ -205,13 +193,10 @@ def test_a_duration_has_a_unit(unit: str, applied: CommandLine) -> None:
     assert "--soak requires --proven" in applied(*words).err
 
 
-@pytest.mark.parametrize(
-    ("step", "created", "fault"),
-    [("before-append", 0, ""), ("before-send", 0, ""), ("after-send", 1, ""), ("after-send", 1, "500-after")],
-)
-def test_an_apply_that_a_signal_ends_has_its_code(
-    step: str, created: int, fault: str, project: CommandLine, sandbox: Sandbox
-) -> None:
+@pytest.mark.parametrize(("step", "created", "fault"), [
+    ("before-append", 0, ""), ("before-send", 0, ""), ("after-send", 1, ""), ("after-send", 1, "500-after"),
+])  # fmt: skip
+def test_a_signal_ends_an_apply(step: str, created: int, fault: str, project: CommandLine, sandbox: Sandbox) -> None:
     """It sends no other create, records what was sent, and says how many there are; also if an outcome is unknown."""
     sandbox.world.fail_next(fault) if fault else None
     project.environment.setenv("RECONCILER_TEST_FAILPOINT", f"{step}:1:term")

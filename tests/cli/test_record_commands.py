@@ -48,7 +48,7 @@ def test_a_record_begins_with_a_loss_open(project: CommandLine) -> None:
     (("--complete",), "yes\n", 0, True), (("--complete",), "", 1, None), (("--complete", "--yes"), "", 0, True),
     (("--dry-run",), "", 0, None),
 ])  # fmt: skip
-def test_a_record_begins_at_a_terminal(
+def test_init_at_a_terminal(
     words: tuple[str, ...], typed: str, code: int, is_complete: bool | None, project: CommandLine
 ) -> None:
     """Whether nothing exists is asked, unless an option says so; who answers yes is not asked again."""
@@ -93,9 +93,7 @@ def test_what_weakens_a_gate_wants_to_be_agreed_to(project: CommandLine) -> None
 
 
 @pytest.mark.parametrize("words", [("complete",), ("import", OFFERS, "--attempt", "a" * 32)])
-def test_what_another_run_recorded_during_the_question_is_not_appended_twice(
-    words: tuple[str, ...], project: CommandLine
-) -> None:
+def test_what_another_run_recorded_is_not_appended_twice(words: tuple[str, ...], project: CommandLine) -> None:
     """The verdict counts what this run has appended."""
     project.fine("state", "init")
 
@@ -167,9 +165,7 @@ def test_a_contradiction_is_recorded_with_force_alone(applied: CommandLine) -> N
     assert statuses(applied)[OFFERS] == "live"
 
 
-def test_every_command_that_has_changed_something_says_so(
-    project: CommandLine, sandbox: Sandbox, tmp_path: Path
-) -> None:
+def test_a_command_that_has_changed_something_says_so(project: CommandLine, sandbox: Sandbox, tmp_path: Path) -> None:
     """Before its last text: if that cannot be printed, nobody is to repeat the command."""
     (project.directory / "lead").write_text("{}")
     place = str(tmp_path / "sandbox" / "state.jsonl")
@@ -229,11 +225,10 @@ def test_a_removal_is_requested_listed_and_confirmed(applied: CommandLine) -> No
     assert OFFERS not in statuses(applied)
 
 
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [(("parity", "--gate"), 2), (("parity",), 2), (("parity", "--proven"), 2), (("removal", "list"), 1)],
-)
-def test_an_older_record_answers_no_gate_and_asks_for_no_removal(
+@pytest.mark.parametrize(("words", "code"), [
+    (("parity", "--gate"), 2), (("parity",), 2), (("parity", "--proven"), 2), (("removal", "list"), 1),
+])  # fmt: skip
+def test_an_older_record_answers_no_gate(
     words: tuple[str, ...], code: int, applied: CommandLine, tmp_path: Path
 ) -> None:
     """The subscription may be gone since, and the request to remove it may be withdrawn."""
@@ -332,10 +327,9 @@ def test_a_lost_record_is_begun_anew_with_a_loss_open(applied: CommandLine, tmp_
     assert len(statuses(applied)) == 2
 
 
-@pytest.mark.parametrize(
-    "pattern",
-    ["europe/staging/*", "*/*/offers", "europe/*/o*", "*/staging", "europe/staging/offer?", "europe/staging/[o]ffers"],
-)
+@pytest.mark.parametrize("pattern", [
+    "europe/staging/*", "*/*/offers", "europe/*/o*", "*/staging", "europe/staging/offer?", "europe/staging/[o]ffers",
+])  # fmt: skip
 def test_a_pattern_is_shown_as_a_table(pattern: str, applied: CommandLine) -> None:
     """A row for each, also where it matches one; only an address is shown whole."""
     whole = applied.fine("state", "show", "europe/staging/offers").out

@@ -96,9 +96,7 @@ def test_text_of_the_service_is_printed_as_such(applied: CommandLine) -> None:
 
 
 @pytest.mark.parametrize(("fault", "told"), [("lead-hang", "its outcome is unknown"), ("token-hang", "")])
-def test_an_interrupted_lead_is_told_if_it_was_sent(
-    project: CommandLine, sandbox: Sandbox, fault: str, told: str
-) -> None:
+def test_an_interrupted_lead_is_told_if_sent(project: CommandLine, sandbox: Sandbox, fault: str, told: str) -> None:
     """Whoever repeats it may create a duplicate; before it was sent, nothing has happened."""
     sandbox.world.fail_next(fault)
     words = [sys.executable, "-m", "reconciler", "lead", "create", "-t", "europe/staging", "-"]
@@ -345,7 +343,7 @@ def test_a_new_project_is_valid(reconciler: CommandLine) -> None:
     (("--age-key",), "\n\n\n", 3, ["state: git:"]), (("--region", "asia"), "", 0, ["asia/staging"]),
     (("--environment", "live"), "", 0, ["usa/live"]),
 ])  # fmt: skip
-def test_a_new_project_asks_at_a_terminal(
+def test_init_at_a_terminal(
     words: tuple[str, ...], typed: str, asked: int, targets: list[str], reconciler: CommandLine
 ) -> None:
     """For what no option says, in the place of the project; where there is one, nothing is asked."""

@@ -150,10 +150,9 @@ def test_detection_is_bounded(what: str, most: bool) -> None:
     assert bool(detect([KEY], headers, BODY)) is most
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("X-Sent", MOMENT), ("X-Sent", "2026-03-01T12:00:00Z"), ("X-Request-Id", "a"), ("Webhook-Timestamp", "1")],
-)
+@pytest.mark.parametrize(("name", "value"), [
+    ("X-Sent", MOMENT), ("X-Sent", "2026-03-01T12:00:00Z"), ("X-Request-Id", "a"), ("Webhook-Timestamp", "1"),
+])  # fmt: skip
 def test_a_moment_is_known_by_its_name_or_its_value(name: str, value: str) -> None:
     """The signed content may have it before the body; and what is found is sorted."""
     scheme = replace(PLAIN, content=f"{{header:{name}}}.{{body}}")

@@ -41,9 +41,7 @@ def test_any_counts_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("what", "number"), [("int", signal.SIGINT), ("term", signal.SIGTERM), ("hup", signal.SIGHUP)])
-def test_a_signal_is_handled_before_the_step_goes_on(
-    what: str, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_signal_is_handled_at_once(what: str, number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is sent to the process."""
     before = signal.signal(number, signal.SIG_DFL)
     try:

@@ -272,9 +272,7 @@ def test_the_workflow_is_for_the_default_branch(tmp_path: Path, head: str | None
     ("https://ghe.test/o/r", "ghe.test", "o/r"), ("https://github.com/o/r", "ghe.test", ""),
     ("https://githubxcom/o/r", "", ""),
 ])  # fmt: skip
-def test_the_workflow_is_pinned_to_a_commit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, host: str, repository: str
-) -> None:
+def test_what_is_pinned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, host: str, repository: str) -> None:
     """The one that this was installed from; an installation that does not know it says what to fill in."""
     origin = json.dumps({"url": url, "vcs_info": {"requested_revision": "main", "commit_id": "abc"}}) if url else ""
     monkeypatch.setattr("importlib.metadata.PathDistribution.read_text", lambda *_: origin)

@@ -141,10 +141,9 @@ def test_removed_code_among_those_still_delivered(tmp_path: Path, removed: str, 
 
 
 @pytest.mark.parametrize("where", ["url", "path"])
-@pytest.mark.parametrize(
-    ("seconds", "name"),
-    [(-1, "notification-repeated"), (45, "notification-repeated"), (46, "notification-after-removal")],
-)
+@pytest.mark.parametrize(("seconds", "name"), [
+    (-1, "notification-repeated"), (45, "notification-repeated"), (46, "notification-after-removal"),
+])  # fmt: skip
 def test_notification_at_a_shared_url_after_a_removal(tmp_path: Path, seconds: int, name: str, where: str) -> None:
     """Where the URL proves no attempt, it names the one that was removed, and the command if it still exists."""
     url = URL.format("offers")

@@ -69,9 +69,7 @@ class TestRecoveryFile:
             line.id for line in recover_statement(project_with(), str(file)).lines
         ]
 
-    def test_what_arrived_in_the_record_after_all_is_not_added_again(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_what_arrived_after_all_is_not_added_again(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """A request that was cancelled since is not made again by the file; nor is the file named any longer."""
         monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
         request = RemovalRequested(at=AT, attempt="a", codes=("ONB10001",), by_plan=True)

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from reconciler.record.facts import AnyFact
 
 OFFERS, LOANS, LOST = f"{EU}/offers", f"{EU}/loans", f"{EU}/lost"
-A, B = "a" * 32, "b" * 32
+A, B, D = "a" * 32, "b" * 32, "d" * 32
 FACTS = [*created(A, OFFERS), *created(B, OFFERS, "ONB10002"), *created("c" * 32, LOANS)]
 
 
@@ -106,7 +106,7 @@ def pinned(at: Refusals) -> None:
 
 def not_recovered(at: Refusals) -> object:
     """Read a record that lacks what an apply has saved."""
-    save_facts(at.project.data_directory, at.project.journal.read().record.id, "memory:a", created("d" * 32, LOANS), "")
+    save_facts(at.project.data_directory, at.project.journal.read().record.id, "memory:a", created(D, LOANS), "")
     return [*recovery_messages(at.project, at.project.journal.read()).values()]
 
 
@@ -171,13 +171,13 @@ REFUSED: list[Row] = [
     (lambda at: secret_statement(at.project, OFFERS, (A,), b"x\ny"), "secret-of-lines", OFFERS, [""]),
     (lambda at: (at.kept(A, B), response_of(at.project, OFFERS, (), None)), "several-responses", OFFERS,
      [f"{SHOWN} --attempt {A}", f"{SHOWN} --attempt {B}"]),
-    (lambda at: (at.kept(A, B), response_of(at.having(*created("d" * 32, OFFERS, "ONB10003")), OFFERS, (), Path("key"))),
+    (lambda at: (at.kept(A, B), response_of(at.having(*created(D, OFFERS, "ONB10003")), OFFERS, (), Path("key"))),
      "several-responses", OFFERS, [f"{SHOWN} --identity key --attempt {A}", f"{SHOWN} --identity key --attempt {B}"]),
     (lambda at: secret_statement(at.project, OFFERS, (), b"x"), "several-attempts", OFFERS,
      [f"{SET} --attempt {A}", f"{SET} --attempt {B}"]),
     (lambda at: (at.gone(), secret_statement(at.project, OFFERS, (), b"x")), "none-in-force", OFFERS, []),
-    (lambda at: secret_statement(at.having(*unknown("d" * 32, LOST)), LOST, (), b"x"), "none-in-force", LOST,
-     [f"reconciler secret set {LOST} --attempt {'d' * 32}"]),
+    (lambda at: secret_statement(at.having(*unknown(D, LOST)), LOST, (), b"x"), "none-in-force", LOST,
+     [f"reconciler secret set {LOST} --attempt {D}"]),
     (lambda at: secret_statement(at.project, OFFERS, (A,), b' {"id": "1", "key": "x"}'), "secret-is-object", OFFERS,
      [f"{SHOWN} --attempt {A} --field NAME"]),
     (lambda at: secrets_of(at.project, OFFERS, None), "no-secret", OFFERS, [SET]),

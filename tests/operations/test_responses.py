@@ -200,9 +200,7 @@ class TestSealed:
         (b"# none\n", "cannot-decrypt"), (b"k3y\n", "bad-identity"), (b"\xff", "identity-unreadable"),
         (None, "identity-unreadable"),
     ])  # fmt: skip
-    def test_an_identity_file_that_is_none(
-        self, directory: Path, identity: Path, content: bytes | None, name: str
-    ) -> None:
+    def test_an_identity_that_is_none(self, directory: Path, identity: Path, content: bytes | None, name: str) -> None:
         """The error says so, and shows nothing of it."""
         text = seal(BODY, [recipient_of(identity)])
         identity.unlink()
@@ -227,9 +225,8 @@ class TestSealed:
 def test_any_body(directory: Path, identity: Path, body: bytes, sealed: bool, reason: bytes) -> None:
     """Whatever the service sent comes back whole."""
     responses, head = (
-        Responses(directory, [recipient_of(identity)] if sealed else []),
-        HEAD.replace(b" Created", reason),
-    )
+        Responses(directory, [recipient_of(identity)] if sealed else []), HEAD.replace(b" Created", reason),
+    )  # fmt: skip
     opened = Responses(directory).open(responses.keep(ATTEMPT, Answer(Outcome.CREATED, head=head, body=body)), identity)
     assert (head, body) == (opened.head, opened.body)
 

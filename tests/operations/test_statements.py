@@ -306,10 +306,9 @@ class TestAppending:
         assert refusal(project, RequestRemoval(OFFERS)) == ["too-many-conflicts"]
 
     @pytest.mark.parametrize("times", [1, 3, CONFLICTS - 1])
-    @pytest.mark.parametrize(
-        "statement",
-        [Resolve(OFFERS, created=True), Import(LOANS), Move(OFFERS, LOANS), SetSecret(OFFERS, "sealed", "a")],
-    )
+    @pytest.mark.parametrize("statement", [
+        Resolve(OFFERS, created=True), Import(LOANS), Move(OFFERS, LOANS), SetSecret(OFFERS, "sealed", "a"),
+    ])  # fmt: skip
     def test_goes_through_after_those_who_were_first(self, statement: Statement, times: int) -> None:
         """The record is read again after each conflict, with what the others appended."""
         desired = desired_of({LOANS: (("ONB10001",), URL.format("loans"))})

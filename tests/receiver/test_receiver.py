@@ -251,9 +251,7 @@ class TestFile:
         assert ["C0", "C1", "C2"] == [captured.code for captured in read_captured(file)]
         assert (0o600, [tmp_path] * 2) == (file.stat().st_mode & 0o777, synced)
 
-    def test_appends_behind_what_was_written_during_the_wait(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_appends_behind_what_was_written_meanwhile(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Nothing that another process has appended is written over."""
         file = tmp_path / "n.jsonl"
         first, second = CaptureFile(file), CaptureFile(file)

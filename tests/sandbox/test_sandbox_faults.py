@@ -103,13 +103,10 @@ def test_no_answer_in_time(sandbox: Sandbox, name: str, created: int, monkeypatc
     assert created == len(sandbox.world.subscriptions())
 
 
-@pytest.mark.parametrize(
-    ("manner", "sent", "waits"),
-    [("RESET", b"", []), ("HANG", b"", [300.0]), ("DRIP", b"headbody", [1.0] * 8), ("HALF", b"headbo", [])],
-)
-def test_what_is_sent_of_an_answer(
-    manner: str, sent: bytes, waits: list[float], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(("manner", "sent", "waits"), [
+    ("RESET", b"", []), ("HANG", b"", [300.0]), ("DRIP", b"headbody", [1.0] * 8), ("HALF", b"headbo", []),
+])  # fmt: skip
+def test_what_is_sent_back(manner: str, sent: bytes, waits: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing, or a part of it, or all of it byte by byte; then the connection is closed."""
     waited = list[float]()
     monkeypatch.setattr(faults, "_is_gone", lambda _, seconds: waited.append(seconds))
