@@ -336,24 +336,22 @@ def test_a_new_project_is_valid(reconciler: CommandLine) -> None:
     assert "Nothing is missing" in reconciler.fine("init", "new", "--age-key").out
 
 
-@pytest.mark.parametrize(("words", "typed", "asked", "targets"), [
-    ((), "north\nlive\ngit:b\n", 3, ["north/live", "state: git:b"]),
-    ((), "\n\n\n", 3, ["europe/staging", "usa/production", "state: state.jsonl"]),
-    (("--state", "s3://b/p"), "\n\n", 2, ["state: s3://b/p"]), (("--github",), "\n\n\n", 3, ["state: git"]),
-    (("--age-key",), "\n\n\n", 3, ["state: git:"]), (("--region", "asia"), "", 0, ["asia/staging"]),
-    (("--environment", "live"), "", 0, ["usa/live"]),
+@pytest.mark.parametrize(("words", "typed", "asked", "found"), [
+    ("", "north\nlive\ngit:b\n", 3, ["north/live", "state: git:b"]),
+    ("", "\n\n\n", 3, ["europe/staging", "usa/production", "state: state.jsonl"]),
+    ("--state s3://b/p", "\n\n", 2, ["state: s3://b/p"]), ("--github", "\n\n\n", 3, ["state: git"]),
+    ("--age-key", "\n\n\n", 3, ["state: git:"]), ("--region asia", "", 0, ["asia/staging"]),
+    ("--environment live", "", 0, ["usa/live"]),
 ])  # fmt: skip
-def test_init_at_a_terminal(
-    words: tuple[str, ...], typed: str, asked: int, targets: list[str], reconciler: CommandLine
-) -> None:
+def test_init_at_a_terminal(words: str, typed: str, asked: int, found: list[str], reconciler: CommandLine) -> None:
     """For what no option says, in the place of the project; where there is one, nothing is asked."""
     reconciler.answer(typed)
     if "--age-key" in words:  # stands for a work tree with a remote
         git = "reconciler.operations.init._git"
         reconciler.environment.setattr(git, lambda place, *_: "origin" * (str(place) == "new"))
-    ran = reconciler.fine("init", "new", *words)
+    ran = reconciler.fine("init", "new", *words.split())
     text = (reconciler.directory / "new" / "config" / "targets.yaml").read_text()
-    assert (ran.err.count("? ["), [found for found in targets if found not in text]) == (asked, [])
+    assert (ran.err.count("? ["), [each for each in found if each not in text]) == (asked, [])
     assert "--state" not in ran.out
     assert reconciler("init", "new").err.count("? [") == 0
 
