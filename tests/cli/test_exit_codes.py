@@ -61,19 +61,13 @@ def kinds_of(kind: type[ReconcilerError]) -> Iterator[type[ReconcilerError]]:
 
 
 @pytest.mark.parametrize("kind", sorted(set(kinds_of(ReconcilerError)) - {Interrupted}, key=repr))
-def test_every_error_is_1(kind: type[ReconcilerError], project: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_error_is_1(kind: type[ReconcilerError], project: CommandLine) -> None:
     """Each of its messages is told on stderr, and nothing on stdout."""
-
-    def fail(*_: object, **__: object) -> Never:
-        problem = kind.__new__(kind)
-        ReconcilerError.__init__(problem, Message("one", "the first", "here"), Message("two", "the second"))
-        raise problem
-
-    monkeypatch.setattr("reconciler.desired.load_sound", fail)
+    problem = kind.__new__(kind)
+    ReconcilerError.__init__(problem, Message("one", "the first", "here"), Message("two", "the second"))
+    project.environment.setattr("reconciler.desired.load_sound", Mock(side_effect=problem))
     ran = project("validate")
-    assert (ran.code, ran.out) == (1, "")
-    assert "the first" in ran.err
-    assert "the second" in ran.err
+    assert (1, "", True, True) == (ran.code, ran.out, "the first" in ran.err, "the second" in ran.err)
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -89,11 +83,7 @@ def test_an_unknown_beside_another_is_3(order: int, other: str | None, project: 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGHUP, 129), (signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_has_a_code_of_its_own(number: signal.Signals, code: int, project: CommandLine) -> None:
     """Whatever the command was about to do; nothing but a line is said."""
-
-    def interrupt(*_: object, **__: object) -> Never:
-        raise Interrupted(number)
-
-    project.environment.setattr("reconciler.desired.load_sound", interrupt)
+    project.environment.setattr("reconciler.desired.load_sound", Mock(side_effect=Interrupted(number)))
     assert project("validate") == (code, "", "Error: interrupted\n")
 
 
@@ -105,11 +95,8 @@ def test_an_unexpected_error_is_a_line_without_its_text(project: CommandLine, mo
 
     monkeypatch.setattr("reconciler.desired.load_sound", fail)
     ran = project("validate")
-    assert ran.code == 1
-    assert ran.err.count("\n") == 1
-    assert "please report" in ran.err
-    assert f"(RuntimeError at {__name__}:" in ran.err
-    assert "secret" not in ran.err
+    assert (1, 1, True) == (ran.code, ran.err.count("\n"), "please report" in ran.err)
+    assert (True, False) == (f"(RuntimeError at {__name__}:" in ran.err, "secret" in ran.err)
     assert project("-v", "validate").err.count("reconciler.cli") > ran.err.count("reconciler.cli")
 
 
@@ -126,19 +113,14 @@ def test_an_error_of_the_system_names_its_file(problem: OSError, told: str, proj
 def test_a_secret_on_the_command_line_is_refused_and_not_repeated(project: CommandLine) -> None:
     """The usage error says where it is read from."""
     ran = project("secret", "set", "europe/staging/offers", "hunter2")
-    assert (1, "") == (ran.code, ran.out)
-    assert "the secret is read from standard input" in ran.err
+    assert (1, "", True) == (ran.code, ran.out, "the secret is read from standard input" in ran.err)
     assert "hunter2" not in ran.err
 
 
 def test_a_signal_while_an_error_is_told_ends_the_process_with_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """No traceback follows."""
-
-    def interrupt(_: object) -> Never:
-        raise Interrupted(signal.SIGTERM)
-
     handlers = []
-    monkeypatch.setattr(main, "run", interrupt)
+    monkeypatch.setattr(main, "run", Mock(side_effect=Interrupted(signal.SIGTERM)))
     monkeypatch.setattr(signal, "signal", lambda *how: handlers.append(how))
     monkeypatch.setattr("os._exit", sys.exit)
     with pytest.raises(SystemExit) as end:
@@ -181,8 +163,7 @@ def test_a_signal_that_was_ignored_before_stays_so(number: signal.Signals, ignor
 def test_a_duration_that_is_none(soak: str, applied: CommandLine) -> None:
     """A number and a unit are expected: without one, nobody knows which was meant."""
     ran = applied("parity", "europe/staging", "europe/staging", "--proven", f"--soak={soak}")
-    assert ran.code == 1
-    assert "expected a number and one of s, m, h, d, w" in ran.err
+    assert (1, True) == (ran.code, "expected a number and one of s, m, h, d, w" in ran.err)
 
 
 @pytest.mark.parametrize("unit", "smhdw")
@@ -208,11 +189,7 @@ def test_a_signal_ends_an_apply(step: str, created: int, fault: str, project: Co
 
 def test_the_end_of_the_input_at_a_prompt_is_a_refusal(project: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-D where a secret is asked for is no error of the program."""
-
-    def end(_: str) -> str:
-        raise EOFError
-
-    monkeypatch.setattr("reconciler.cli.secret.getpass", end)
+    monkeypatch.setattr("reconciler.cli.secret.getpass", Mock(side_effect=EOFError))
     monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
     ran = project("--log-format", "json", "secret", "set", "europe/staging/offers")
     assert (1, "no-answer") == (ran.code, json.loads(ran.err)["name"])

@@ -86,8 +86,7 @@ def test_a_password_in_a_place_is_shown_nowhere(place: str, words: tuple[str, ..
 def test_a_setting_out_of_range_is_refused(flag: str, value: str, project: CommandLine) -> None:
     """The message names the flag and its variable."""
     ran = project("validate", flag, value)
-    assert ran.code == 1
-    assert f"{flag} or RECONCILER_{flag[2:].upper()}" in ran.err
+    assert (1, True) == (ran.code, f"{flag} or RECONCILER_{flag[2:].upper()}" in ran.err)
 
 
 def test_a_variable_counts_where_no_flag_is_given(project: CommandLine) -> None:
