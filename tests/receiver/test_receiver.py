@@ -32,16 +32,14 @@ BAD = Refusal(401, "bad signature")
 class Bench:
     """A receiver whose file is a list, and which can be told to fail."""
 
-    def __init__(
-        self, behaviour: Behaviour | None = None, refusal: Refusal | None = None, *, checks: bool = False
-    ) -> None:
+    def __init__(self, how: Behaviour | None = None, refusal: Refusal | None = None, *, checks: bool = False) -> None:
         self.lines: list[bytes] = []
         self.reported: list[Delivery] = []
         self.waits: list[float] = []
         self.problem: OSError | None = None
         self.refusal = refusal
         check = (lambda _: self.refusal) if checks or refusal else None
-        self.receiver = Receiver(self._save, self.reported.append, behaviour, check, self.waits.append, lambda: 0.0)
+        self.receiver = Receiver(self._save, self.reported.append, how, check, self.waits.append, lambda: 0.0)
 
     def _save(self, line: bytes) -> None:
         if self.problem:
