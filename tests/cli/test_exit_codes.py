@@ -26,17 +26,12 @@ if TYPE_CHECKING:
     from reconciler.sandbox import Sandbox
 
 
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        (("validate",), 0), (("plan", "--no-such-option"), 1), (("plan", "--format", "pdf"), 1),
-        (("apply", "--max-creates", "-1"), 1),
-        (("state", "resolve", "europe/staging/offers"), 1), (("plan", "-t", "europe"), 1),
-        (("plan", "--timeout", "301"), 1), (("token",), 1),
-        (("plan",), 1),  # there is no record
-        (("state", "verify"), 1),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("words", "code"), [
+    (("validate",), 0), (("plan", "--no-such-option"), 1), (("plan", "--format", "pdf"), 1),
+    (("apply", "--max-creates", "-1"), 1), (("state", "resolve", "europe/staging/offers"), 1),
+    (("plan", "-t", "europe"), 1), (("plan", "--timeout", "301"), 1), (("token",), 1), (("plan",), 1),
+    (("state", "verify"), 1),
+])  # fmt: skip
 def test_a_project_without_a_record(words: tuple[str, ...], code: int, project: CommandLine) -> None:
     """Usage errors are 1, so that 2 has one meaning; a missing record is an error."""
     ran = project(*words)
@@ -66,26 +61,18 @@ def kinds_of(kind: type[ReconcilerError]) -> Iterator[type[ReconcilerError]]:
 
 
 @pytest.mark.parametrize("kind", sorted(set(kinds_of(ReconcilerError)) - {Interrupted}, key=repr))
-def test_every_error_is_1(kind: type[ReconcilerError], project: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_error_is_1(kind: type[ReconcilerError], project: CommandLine) -> None:
     """Each of its messages is told on stderr, and nothing on stdout."""
-
-    def fail(*_: object, **__: object) -> Never:
-        problem = kind.__new__(kind)
-        ReconcilerError.__init__(problem, Message("one", "the first", "here"), Message("two", "the second"))
-        raise problem
-
-    monkeypatch.setattr("reconciler.desired.load_sound", fail)
+    problem = kind.__new__(kind)
+    ReconcilerError.__init__(problem, Message("one", "the first", "here"), Message("two", "the second"))
+    project.environment.setattr("reconciler.desired.load_sound", Mock(side_effect=problem))
     ran = project("validate")
-    assert (ran.code, ran.out) == (1, "")
-    assert "the first" in ran.err
-    assert "the second" in ran.err
+    assert (1, "", True, True) == (ran.code, ran.out, "the first" in ran.err, "the second" in ran.err)
 
 
 @pytest.mark.parametrize("order", [1, -1])
 @pytest.mark.parametrize("other", ["403", "401", None])
-def test_an_unknown_outcome_beside_another_is_3(
-    order: int, other: str | None, project: CommandLine, sandbox: Sandbox
-) -> None:
+def test_an_unknown_beside_another_is_3(order: int, other: str | None, project: CommandLine, sandbox: Sandbox) -> None:
     """Whether the other create is refused or succeeds, and whichever comes first."""
     for fault in ["500-after", other][::order]:
         sandbox.world.fail_next(fault) if fault else None
@@ -94,21 +81,13 @@ def test_an_unknown_outcome_beside_another_is_3(
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGHUP, 129), (signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_has_a_code_of_its_own(
-    number: signal.Signals, code: int, project: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_signal_has_a_code_of_its_own(number: signal.Signals, code: int, project: CommandLine) -> None:
     """Whatever the command was about to do; nothing but a line is said."""
-
-    def interrupt(*_: object, **__: object) -> Never:
-        raise Interrupted(number)
-
-    monkeypatch.setattr("reconciler.desired.load_sound", interrupt)
+    project.environment.setattr("reconciler.desired.load_sound", Mock(side_effect=Interrupted(number)))
     assert project("validate") == (code, "", "Error: interrupted\n")
 
 
-def test_an_unexpected_error_is_one_line_without_its_text(
-    project: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unexpected_error_is_a_line_without_its_text(project: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its text may hold a secret; -v shows where it came from."""
 
     def fail(*_: object) -> Never:
@@ -116,22 +95,17 @@ def test_an_unexpected_error_is_one_line_without_its_text(
 
     monkeypatch.setattr("reconciler.desired.load_sound", fail)
     ran = project("validate")
-    assert ran.code == 1
-    assert ran.err.count("\n") == 1
-    assert "please report" in ran.err
-    assert f"(RuntimeError at {__name__}:" in ran.err
-    assert "secret" not in ran.err
+    assert (1, 1, True) == (ran.code, ran.err.count("\n"), "please report" in ran.err)
+    assert (True, False) == (f"(RuntimeError at {__name__}:" in ran.err, "secret" in ran.err)
     assert project("-v", "validate").err.count("reconciler.cli") > ran.err.count("reconciler.cli")
 
 
 @pytest.mark.parametrize(
     ("problem", "told"), [(OSError(28, "No space", "x.json"), "x.json: No space"), (TimeoutError(), ": TimeoutError")]
 )
-def test_an_error_of_the_system_names_its_file(
-    problem: OSError, told: str, project: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_of_the_system_names_its_file(problem: OSError, told: str, project: CommandLine) -> None:
     """If it has one; with -q too."""
-    monkeypatch.setattr("reconciler.desired.load_sound", Mock(side_effect=problem))
+    project.environment.setattr("reconciler.desired.load_sound", Mock(side_effect=problem))
     ran = project("validate", "-q")
     assert (ran.code, ran.out, told in ran.err, "None" in ran.err) == (1, "", True, False)
 
@@ -139,19 +113,14 @@ def test_an_error_of_the_system_names_its_file(
 def test_a_secret_on_the_command_line_is_refused_and_not_repeated(project: CommandLine) -> None:
     """The usage error says where it is read from."""
     ran = project("secret", "set", "europe/staging/offers", "hunter2")
-    assert (1, "") == (ran.code, ran.out)
-    assert "the secret is read from standard input" in ran.err
+    assert (1, "", True) == (ran.code, ran.out, "the secret is read from standard input" in ran.err)
     assert "hunter2" not in ran.err
 
 
 def test_a_signal_while_an_error_is_told_ends_the_process_with_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """No traceback follows."""
-
-    def interrupt(_: object) -> Never:
-        raise Interrupted(signal.SIGTERM)
-
     handlers = []
-    monkeypatch.setattr(main, "run", interrupt)
+    monkeypatch.setattr(main, "run", Mock(side_effect=Interrupted(signal.SIGTERM)))
     monkeypatch.setattr(signal, "signal", lambda *how: handlers.append(how))
     monkeypatch.setattr("os._exit", sys.exit)
     with pytest.raises(SystemExit) as end:
@@ -161,9 +130,7 @@ def test_a_signal_while_an_error_is_told_ends_the_process_with_its_code(monkeypa
 
 
 @pytest.mark.parametrize(("given", "code"), [(143, 143), (None, 0)])
-def test_an_exit_while_the_program_is_loaded_keeps_its_code(
-    given: int | None, code: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_exit_during_the_load_keeps_its_code(given: int | None, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """As that of a signal, for which no error can be told yet."""
     monkeypatch.setattr(main.cli, "main", lambda *_, **__: sys.exit(given))
     assert run_here() == code
@@ -174,9 +141,7 @@ def test_an_exit_while_the_program_is_loaded_keeps_its_code(
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("ignored", [True, False])
-def test_a_signal_that_was_ignored_before_stays_so(
-    number: signal.Signals, ignored: bool, project: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_signal_that_was_ignored_before_stays_so(number: signal.Signals, ignored: bool, project: CommandLine) -> None:
     """As nohup and a shell's background have it; every other one ends the command."""
     found = []
 
@@ -184,7 +149,7 @@ def test_a_signal_that_was_ignored_before_stays_so(
         found.append(signal.getsignal(number))
         raise Refused(Message("enough", "it was looked at"))
 
-    monkeypatch.setattr("reconciler.desired.load_sound", look)
+    project.environment.setattr("reconciler.desired.load_sound", look)
     before = signal.signal(number, signal.SIG_IGN if ignored else signal.SIG_DFL)
     try:
         project("validate")
@@ -198,8 +163,7 @@ def test_a_signal_that_was_ignored_before_stays_so(
 def test_a_duration_that_is_none(soak: str, applied: CommandLine) -> None:
     """A number and a unit are expected: without one, nobody knows which was meant."""
     ran = applied("parity", "europe/staging", "europe/staging", "--proven", f"--soak={soak}")
-    assert ran.code == 1
-    assert "expected a number and one of s, m, h, d, w" in ran.err
+    assert (1, True) == (ran.code, "expected a number and one of s, m, h, d, w" in ran.err)
 
 
 @pytest.mark.parametrize("unit", "smhdw")
@@ -210,13 +174,10 @@ def test_a_duration_has_a_unit(unit: str, applied: CommandLine) -> None:
     assert "--soak requires --proven" in applied(*words).err
 
 
-@pytest.mark.parametrize(
-    ("step", "created", "fault"),
-    [("before-append", 0, ""), ("before-send", 0, ""), ("after-send", 1, ""), ("after-send", 1, "500-after")],
-)
-def test_an_apply_that_a_signal_ends_has_its_code(
-    step: str, created: int, fault: str, project: CommandLine, sandbox: Sandbox
-) -> None:
+@pytest.mark.parametrize(("step", "created", "fault"), [
+    ("before-append", 0, ""), ("before-send", 0, ""), ("after-send", 1, ""), ("after-send", 1, "500-after"),
+])  # fmt: skip
+def test_a_signal_ends_an_apply(step: str, created: int, fault: str, project: CommandLine, sandbox: Sandbox) -> None:
     """It sends no other create, records what was sent, and says how many there are; also if an outcome is unknown."""
     sandbox.world.fail_next(fault) if fault else None
     project.environment.setenv("RECONCILER_TEST_FAILPOINT", f"{step}:1:term")
@@ -228,11 +189,7 @@ def test_an_apply_that_a_signal_ends_has_its_code(
 
 def test_the_end_of_the_input_at_a_prompt_is_a_refusal(project: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-D where a secret is asked for is no error of the program."""
-
-    def end(_: str) -> str:
-        raise EOFError
-
-    monkeypatch.setattr("reconciler.cli.secret.getpass", end)
+    monkeypatch.setattr("reconciler.cli.secret.getpass", Mock(side_effect=EOFError))
     monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
     ran = project("--log-format", "json", "secret", "set", "europe/staging/offers")
     assert (1, "no-answer") == (ran.code, json.loads(ran.err)["name"])

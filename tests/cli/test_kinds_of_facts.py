@@ -52,17 +52,15 @@ ENDS: dict[type, tuple[list[kinds.AnyFact], int]] = {
     kinds.Closed: ([*made(), kinds.Closed(at=AT, to="other.jsonl", loss=LOSS)], 2),
     kinds.Joined: ([*made(), kinds.Joined(at=AT, heads=("e" * 64,))], 0),
     kinds.Rebound: ([*made(), kinds.Rebound(at=AT, target="europe/staging", base_url="http://127.0.0.1:19")], 0),
-    kinds.Intended: (lost()[:1], 3),
-    kinds.Answered: (lost(), 3),
+    kinds.Intended: (lost()[:1], 3), kinds.Answered: (lost(), 3),
     kinds.Exists: ([*lost(), kinds.Exists(at=AT, attempt=ID, what=CALL)], 0),
-    kinds.Absent: ([*lost(), kinds.Absent(at=AT, attempt=ID)], 2),
-    kinds.RemovalRequested: ([*made(), REQUEST], 2),
+    kinds.Absent: ([*lost(), kinds.Absent(at=AT, attempt=ID)], 2), kinds.RemovalRequested: ([*made(), REQUEST], 2),
     kinds.RemovalCancelled: ([*made(), REQUEST, kinds.RemovalCancelled(at=AT, attempt=ID, requests=("?",))], 0),
     kinds.RemovalConfirmed: ([*made(), REQUEST, kinds.RemovalConfirmed(at=AT, attempt=ID, codes=("ONB10011",))], 2),
     kinds.Renamed: ([*made("europe/staging/old"), kinds.Renamed(at=AT, attempts=(ID,), to=OFFERS)], 0),
     kinds.SecretSet: ([*made(), kinds.SecretSet(at=AT, attempt=ID, secret="file:none")], 0),
     kinds.Received: ([*made(), kinds.Received(at=AT, base_url=API, url=URL, code="ONB10011", first=AT, last=AT)], 0),
-}
+}  # fmt: skip
 """For each kind a record that ends with it, and the exit code of plan and status with --detailed-exitcode then."""
 
 NOT_OF_A_RECORD = {

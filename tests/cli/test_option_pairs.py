@@ -143,9 +143,7 @@ def scene(reconciler: CommandLine, tmp_path: Path) -> Iterator[tuple[CommandLine
 @pytest.mark.parametrize(
     "path", [path for path in BASES if {"--yes", "--auto-approve"} & {*options_of(path)}], ids=" ".join
 )
-def test_consent_is_to_nothing_that_another_option_refuses(
-    scene: tuple[CommandLine, Sandbox], path: tuple[str, ...]
-) -> None:
+def test_consent_is_to_nothing_that_another_refuses(scene: tuple[CommandLine, Sandbox], path: tuple[str, ...]) -> None:
     """Neither the record nor the service changes; what is only shown is of its form all the same."""
     line, sandbox = scene
     record = line.directory / "state.jsonl"

@@ -49,20 +49,16 @@ def test_credentials_are_left_out() -> None:
     assert (("X-Signature", "s"),) == parse_line(line, "here").headers
 
 
-@pytest.mark.parametrize(
-    ("document", "captured"),
-    [
-        ({"at": "2026-03-01T13:00:00.25+01:00", "code": "X", "url": "https://a.example/b?c"}, (AT, "X", "/b?c")),
-        ({"at": AT, "path": "/x", "body": '{"EventCode": "LOA10013"}', "more": 1}, (AT, "LOA10013", "/x")),
-        ({"at": AT, "path": "/x", "body": "?"}, (AT, "", "/x")),
-        ({"at": AT, "path": "/x", "code": "", "body": '{"EventCode": "X"}'}, (AT, "", "/x")),
-        ({"at": AT, "path": "/x", "code": ""}, (AT, "", "/x")),
-        ({"at": AT, "path": "/x", "body": ""}, (AT, "", "/x")),
-        ({"at": AT, "path": "/x", "url": "https://a.example/y", "code": "X"}, (AT, "X", "/x")),
-        ({"at": AT, "path": "/x", "body": '{"a":' * 100_000}, (AT, "", "/x")),
-        ({"at": AT, "url": "https://a.example", "code": "X"}, (AT, "X", "/")),
-    ],
-)
+@pytest.mark.parametrize(("document", "captured"), [
+    ({"at": "2026-03-01T13:00:00.25+01:00", "code": "X", "url": "https://a.example/b?c"}, (AT, "X", "/b?c")),
+    ({"at": AT, "path": "/x", "body": '{"EventCode": "LOA10013"}', "more": 1}, (AT, "LOA10013", "/x")),
+    ({"at": AT, "path": "/x", "body": "?"}, (AT, "", "/x")),
+    ({"at": AT, "path": "/x", "code": "", "body": '{"EventCode": "X"}'}, (AT, "", "/x")),
+    ({"at": AT, "path": "/x", "code": ""}, (AT, "", "/x")), ({"at": AT, "path": "/x", "body": ""}, (AT, "", "/x")),
+    ({"at": AT, "path": "/x", "url": "https://a.example/y", "code": "X"}, (AT, "X", "/x")),
+    ({"at": AT, "path": "/x", "body": '{"a":' * 100_000}, (AT, "", "/x")),
+    ({"at": AT, "url": "https://a.example", "code": "X"}, (AT, "X", "/")),
+])  # fmt: skip
 def test_lines_of_others(document: dict[str, Any], captured: tuple[str, str, str]) -> None:
     """A partner's endpoint needs to write little; the time is turned into UTC, the code may be that of the body."""
     read = parse_line(json.dumps(document).encode(), "here")
@@ -75,19 +71,15 @@ def test_times_are_utc_everywhere() -> None:
     assert (AT, "1970-01-01T00:00:00Z") == (parse_line(LINE, "here").at, stamp(0.0))
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        b"", b"[]", b"\xff", b"{" * 100_000, b"{}", b'{"at": "yesterday", "path": "/", "code": "X"}',
-        b'{"at": "2026-03-01T12:00:00", "path": "/", "code": "X"}', b'{"at": "2026-03-01T12:00:00Z", "code": "X"}',
-        b'{"at": "2026-03-01T12:00:00Z", "url": "/no/host", "code": "X"}',
-        b'{"at": "2026-03-01T12:00:00Z", "url": "http://[", "code": "X"}',
-        b'{"at": "2026-03-01T12:00:00Z", "url": "https://somebody\\u2100/", "code": "X"}',
-        b'{"at": "2026-03-01T12:00:00Z", "path": "/"}',
-        b'{"at": "2026-03-01T12:00:00Z", "path": "/", "code": "X", "verified": "somebody"}',
-    ],
-    ids=range(13),
-)  # fmt: skip
+@pytest.mark.parametrize("line", [
+    b"", b"[]", b"\xff", b"{" * 100_000, b"{}", b'{"at": "yesterday", "path": "/", "code": "X"}',
+    b'{"at": "2026-03-01T12:00:00", "path": "/", "code": "X"}', b'{"at": "2026-03-01T12:00:00Z", "code": "X"}',
+    b'{"at": "2026-03-01T12:00:00Z", "url": "/no/host", "code": "X"}',
+    b'{"at": "2026-03-01T12:00:00Z", "url": "http://[", "code": "X"}',
+    b'{"at": "2026-03-01T12:00:00Z", "url": "https://somebody\\u2100/", "code": "X"}',
+    b'{"at": "2026-03-01T12:00:00Z", "path": "/"}',
+    b'{"at": "2026-03-01T12:00:00Z", "path": "/", "code": "X", "verified": "somebody"}',
+], ids=range(13))  # fmt: skip
 def test_bad_line(line: bytes) -> None:
     """It is refused with its place, and nothing of it is shown."""
     message = raised(SettingsError, parse_line, line, "f:1")

@@ -52,18 +52,14 @@ def test_any_decimal_survives(text: str) -> None:
     assert (Decimal(text), text) == (provided.offers[0].sweep, provided.offers[0].sweep.text)
 
 
-@pytest.mark.parametrize(
-    ("changes", "place"),
-    [
-        ({"YouWillGet": 1000.5}, "$.Offers[0].YouWillGet"), ({"YouWillGet": None}, "$.Offers[0].YouWillGet"),
-        *(({"Sweep": text}, "$.Offers[0].Sweep") for text in ("", "NaN", "1_000", " 1", "1\n", "1,5", "\uff11")),
-        ({"Sweep": "1E+99999999999999999999"}, "$.Offers[0].Sweep"),
-        ({"OfferId": "{0b9d5d5c-8a57-4c0e-9a51-3f8f0f0d6a11}"}, "$.Offers[0].OfferId"),
-        ({"OfferId": 7}, "$.Offers[0].OfferId"), ({"CurrencyISOCode": "eur"}, "$.Offers[0].CurrencyISOCode"),
-        ({"CurrencyISOCode": "EUR\n"}, "$.Offers[0].CurrencyISOCode"),
-    ],
-    ids=str,
-)  # fmt: skip
+@pytest.mark.parametrize(("changes", "place"), [
+    ({"YouWillGet": 1000.5}, "$.Offers[0].YouWillGet"), ({"YouWillGet": None}, "$.Offers[0].YouWillGet"),
+    *(({"Sweep": text}, "$.Offers[0].Sweep") for text in ("", "NaN", "1_000", " 1", "1\n", "1,5", "\uff11")),
+    ({"Sweep": "1E+99999999999999999999"}, "$.Offers[0].Sweep"),
+    ({"OfferId": "{0b9d5d5c-8a57-4c0e-9a51-3f8f0f0d6a11}"}, "$.Offers[0].OfferId"),
+    ({"OfferId": 7}, "$.Offers[0].OfferId"), ({"CurrencyISOCode": "eur"}, "$.Offers[0].CurrencyISOCode"),
+    ({"CurrencyISOCode": "EUR\n"}, "$.Offers[0].CurrencyISOCode"),
+], ids=str)  # fmt: skip
 def test_offer_that_is_not_as_documented(changes: dict[str, Any], place: str) -> None:
     """It has no typed view; the mistake names its place, and the properties are there as they came."""
     read = offering(**changes)
@@ -94,11 +90,9 @@ def test_no_number_is_rounded(number: str) -> None:
     assert Decimal(number) == Decimal(read.properties["n"])
 
 
-@pytest.mark.parametrize(
-    "body",
-    [b"", b"{", b"[]", b"\xff", b'{"a": NaN}', b"[" * 100_000, b'{"a":' * 100_000, b'{"a": 1e9999999999999999999}'],
-    ids=range(8),
-)
+@pytest.mark.parametrize("body", [
+    b"", b"{", b"[]", b"\xff", b'{"a": NaN}', b"[" * 100_000, b'{"a":' * 100_000, b'{"a": 1e9999999999999999999}',
+], ids=range(8))  # fmt: skip
 def test_body_that_is_no_object(body: bytes) -> None:
     """It is refused, with the status to answer with."""
     with pytest.raises(NotANotification) as caught:

@@ -49,13 +49,10 @@ SCHEMES = st.builds(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("algorithm", "digest"),
-    [
-        ("hmac-sha256", "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"),
-        ("hmac-sha1", "effcdf6ae5eb2fa2d27416d5f184df9c259a7c79"),
-    ],
-)
+@pytest.mark.parametrize(("algorithm", "digest"), [
+    ("hmac-sha256", "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"),
+    ("hmac-sha1", "effcdf6ae5eb2fa2d27416d5f184df9c259a7c79"),
+])  # fmt: skip
 def test_known_answers(algorithm: str, digest: str) -> None:
     """The second test cases of RFC 4231 and RFC 2202 verify, and are made."""
     scheme, body = replace(PLAIN, algorithm=algorithm), b"what do ya want for nothing?"
@@ -95,16 +92,12 @@ def test_sandbox_signs_as_it_says() -> None:
     assert [scheme] == [replace(found, header="X-Signature") for found in detect([b"s3cret"], headers, BODY)]
 
 
-@pytest.mark.parametrize(
-    ("headers", "what"),
-    [
-        ([], "the header X-Signature is missing"),
-        ([("X-Signature", "v1=00")], "has no hmac-sha256 signature"),
-        ([("X-Signature", "v1=" + "0" * 64)], "part of the signed content is missing"),
-        ([("X-Signature", "v1=" + "0" * 64), ("X-Timestamp", "1")], "matches no secret"),
-        ([("X-Signature", "v2=" + "0" * 64), ("X-Timestamp", "1")], "after the prefix 'v1='"),
-    ],
-)
+@pytest.mark.parametrize(("headers", "what"), [
+    ([], "the header X-Signature is missing"), ([("X-Signature", "v1=00")], "has no hmac-sha256 signature"),
+    ([("X-Signature", "v1=" + "0" * 64)], "part of the signed content is missing"),
+    ([("X-Signature", "v1=" + "0" * 64), ("X-Timestamp", "1")], "matches no secret"),
+    ([("X-Signature", "v2=" + "0" * 64), ("X-Timestamp", "1")], "after the prefix 'v1='"),
+])  # fmt: skip
 def test_problem_is_named(headers: Pairs, what: str) -> None:
     """A missing header, no signature and a wrong one are told apart, without the secret."""
     scheme = replace(PLAIN, prefix="v1=", content="{header:X-Timestamp}.{body}")
@@ -157,10 +150,9 @@ def test_detection_is_bounded(what: str, most: bool) -> None:
     assert bool(detect([KEY], headers, BODY)) is most
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("X-Sent", MOMENT), ("X-Sent", "2026-03-01T12:00:00Z"), ("X-Request-Id", "a"), ("Webhook-Timestamp", "1")],
-)
+@pytest.mark.parametrize(("name", "value"), [
+    ("X-Sent", MOMENT), ("X-Sent", "2026-03-01T12:00:00Z"), ("X-Request-Id", "a"), ("Webhook-Timestamp", "1"),
+])  # fmt: skip
 def test_a_moment_is_known_by_its_name_or_its_value(name: str, value: str) -> None:
     """The signed content may have it before the body; and what is found is sorted."""
     scheme = replace(PLAIN, content=f"{{header:{name}}}.{{body}}")

@@ -115,9 +115,7 @@ def test_copies_of_recorded_responses_are_deleted(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("outcome", [*Outcome])
 @pytest.mark.parametrize("spoil", [None, lambda path: path.touch(), lambda path: (path.mkdir(), path.chmod(0o777))])
-def test_response_is_kept_or_its_loss_is_told(
-    tmp_path: Path, outcome: Outcome, spoil: Callable[[Path], object] | None
-) -> None:
+def test_a_lost_response_is_told(tmp_path: Path, outcome: Outcome, spoil: Callable[[Path], object] | None) -> None:
     """Only a create has one; if it cannot be saved, the outcome stands and no other create is sent."""
     if spoil:
         spoil(tmp_path / "responses")

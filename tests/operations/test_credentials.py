@@ -42,10 +42,9 @@ def test_white_space_makes_no_other_account(tmp_path: Path) -> None:
     assert accounts[0] == accounts[1] != {}
 
 
-@pytest.mark.parametrize(
-    ("secret", "name"),
-    [("", "credential-missing"), ("  ", "credential-invalid"), ("hunter2\x00", "credential-invalid")],
-)
+@pytest.mark.parametrize(("secret", "name"), [
+    ("", "credential-missing"), ("  ", "credential-invalid"), ("hunter2\x00", "credential-invalid"),
+])  # fmt: skip
 def test_each_mistake_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, secret: str, name: str) -> None:
     """One message for each variable, which says what to do and shows no value."""
     for field in ("CLIENT_ID", "CLIENT_SECRET"):

@@ -41,9 +41,7 @@ def test_any_counts_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("what", "number"), [("int", signal.SIGINT), ("term", signal.SIGTERM), ("hup", signal.SIGHUP)])
-def test_a_signal_is_handled_before_the_step_goes_on(
-    what: str, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_signal_is_handled_at_once(what: str, number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is sent to the process."""
     before = signal.signal(number, signal.SIG_DFL)
     try:
@@ -52,13 +50,10 @@ def test_a_signal_is_handled_before_the_step_goes_on(
         signal.signal(number, before)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "x", "before:1:kill", "before-send:x:1", "before-send:1:often", "other=1", "call_grace=-1", "call_grace=x",
-        "any:1", "call_grace=", "call_timeout=1",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", [
+    "x", "before:1:kill", "before-send:x:1", "before-send:1:often", "other=1", "call_grace=-1", "call_grace=x", "any:1",
+    "call_grace=", "call_timeout=1",
+])  # fmt: skip
 def test_what_is_no_fail_point(text: str) -> None:
     """It is refused, and so is a limit above its default."""
     for words in (text, f"any:1:0,{text}"):

@@ -64,13 +64,10 @@ def test_a_new_project_is_valid(tmp_path: Path) -> None:
         assert [f"cd {tmp_path / f'ci-{github}'}", "reconciler validate", "reconciler init --age-key"] == commands
 
 
-@pytest.mark.parametrize(
-    ("state", "is_shared"),
-    [
-        ("file:records.jsonl", False), ("records.jsonl", False), ("file:///r.jsonl", False), (BRANCH, True),
-        ("git+ssh://git@git.test/x.git#b", True), ("s3://bucket/p", True), ("postgresql://db.test/x", True),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("state", "is_shared"), [
+    ("file:records.jsonl", False), ("records.jsonl", False), ("file:///r.jsonl", False), (BRANCH, True),
+    ("git+ssh://git@git.test/x.git#b", True), ("s3://bucket/p", True), ("postgresql://db.test/x", True),
+])  # fmt: skip
 def test_responses_are_encrypted_where_others_use_the_record(tmp_path: Path, state: str, is_shared: bool) -> None:
     """A record in a file, whatever its name, is told from one that several machines use."""
     written = init(tmp_path, Choices(state=state))
@@ -192,17 +189,13 @@ def test_what_is_in_the_way_is_refused(tmp_path: Path) -> None:
     assert {} == tree(tmp_path / "other")
 
 
-@pytest.mark.parametrize(
-    ("choices", "name"),
-    [
-        (Choices(regions=("Europe",)), "invalid-name"), (Choices(environments=("a/b",)), "invalid-name"),
-        (Choices(("a-b", "a"), ("c", "b-c")), "shared-variables"), (Choices(state="s3"), "place-is-kind"),
-        (Choices(state="Git"), "place-is-kind"),
-        (Choices(state="postgresql://me:hunter2@db.test/x"), "state-password"),
-        (Choices(state="state.jsonl", github=True), "record-on-runner"),
-        (Choices(state="file:///var/lib/state.jsonl", github=True), "record-on-runner"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("choices", "name"), [
+    (Choices(regions=("Europe",)), "invalid-name"), (Choices(environments=("a/b",)), "invalid-name"),
+    (Choices(("a-b", "a"), ("c", "b-c")), "shared-variables"), (Choices(state="s3"), "place-is-kind"),
+    (Choices(state="Git"), "place-is-kind"), (Choices(state="postgresql://me:hunter2@db.test/x"), "state-password"),
+    (Choices(state="state.jsonl", github=True), "record-on-runner"),
+    (Choices(state="file:///var/lib/state.jsonl", github=True), "record-on-runner"),
+])  # fmt: skip
 def test_unusable_choices_are_refused(tmp_path: Path, choices: Choices, name: str) -> None:
     """Names that would not be valid, or share variables, and places are refused before anything is written."""
     with pytest.raises(SettingsError) as caught:
@@ -230,13 +223,10 @@ def test_what_is_missing_is_added(tmp_path: Path) -> None:
     assert () == init(directory, Choices(github=True, config="hooks")).files
 
 
-@pytest.mark.parametrize(
-    ("chosen", "declared", "works"),
-    [
-        (BRANCH, "state.jsonl", True), ("state.jsonl", BRANCH, False), ("", BRANCH, True), ("", "state.jsonl", False),
-        ("", "", False), (BRANCH, "", True),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("chosen", "declared", "works"), [
+    (BRANCH, "state.jsonl", True), ("state.jsonl", BRANCH, False), ("", BRANCH, True), ("", "state.jsonl", False),
+    ("", "", False), (BRANCH, "", True),
+])  # fmt: skip
 def test_a_workflow_needs_a_place_that_a_runner_has(tmp_path: Path, chosen: str, declared: str, works: bool) -> None:
     """For the place, a flag is over the configuration, as everywhere; without either it is a file."""
     directory = repository_at(tmp_path / "new")
@@ -276,18 +266,13 @@ def test_the_workflow_is_for_the_default_branch(tmp_path: Path, head: str | None
     assert "staging" in str(workflow["jobs"]["live"]["needs"])
 
 
-@pytest.mark.parametrize(
-    ("url", "host", "repository"),
-    [
-        ("", "", ""), ("file:///src", "", ""), ("https://github.com/o/r.git", "", "o/r"),
-        ("https://github.com/o/r/", "", "o/r"), ("ssh://git@github.com/o-1/r.s", "", "o-1/r.s"),
-        ("https://ghe.test/o/r", "ghe.test", "o/r"), ("https://github.com/o/r", "ghe.test", ""),
-        ("https://githubxcom/o/r", "", ""),
-    ],
-)  # fmt: skip
-def test_the_workflow_is_pinned_to_a_commit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, host: str, repository: str
-) -> None:
+@pytest.mark.parametrize(("url", "host", "repository"), [
+    ("", "", ""), ("file:///src", "", ""), ("https://github.com/o/r.git", "", "o/r"),
+    ("https://github.com/o/r/", "", "o/r"), ("ssh://git@github.com/o-1/r.s", "", "o-1/r.s"),
+    ("https://ghe.test/o/r", "ghe.test", "o/r"), ("https://github.com/o/r", "ghe.test", ""),
+    ("https://githubxcom/o/r", "", ""),
+])  # fmt: skip
+def test_what_is_pinned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, host: str, repository: str) -> None:
     """The one that this was installed from; an installation that does not know it says what to fill in."""
     origin = json.dumps({"url": url, "vcs_info": {"requested_revision": "main", "commit_id": "abc"}}) if url else ""
     monkeypatch.setattr("importlib.metadata.PathDistribution.read_text", lambda *_: origin)

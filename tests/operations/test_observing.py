@@ -108,15 +108,11 @@ def test_unknown_create_that_is_proven_is_told(tmp_path: Path) -> None:
     assert observed(project, capture(tmp_path, {"at": time_of(NOW), "url": OWN, "code": "X"})).notices == ()
 
 
-@pytest.mark.parametrize(
-    ("seconds", "name", "says"),
-    [
-        (20, "notification-repeated", "arrived 20 s after the removal of attempt {} was confirmed (deliveries are"),
-        (45, "notification-repeated", "repeated for 45 s); a later delivery proves it exists"),
-        (46, "revived", "attempt {} is in force again: it delivered at"),
-        (-1, "", ""),
-    ],
-)
+@pytest.mark.parametrize(("seconds", "name", "says"), [
+    (20, "notification-repeated", "arrived 20 s after the removal of attempt {} was confirmed (deliveries are"),
+    (45, "notification-repeated", "repeated for 45 s); a later delivery proves it exists"),
+    (46, "revived", "attempt {} is in force again: it delivered at"), (-1, "", ""),
+])  # fmt: skip
 def test_notification_after_a_removal(tmp_path: Path, seconds: int, name: str, says: str) -> None:
     """It says whether it counts: for 45 seconds it may be a delivery that is repeated."""
     project = project_with(*created(ID, OFFERS, url=OWN, template=TEMPLATE))
@@ -145,10 +141,9 @@ def test_removed_code_among_those_still_delivered(tmp_path: Path, removed: str, 
 
 
 @pytest.mark.parametrize("where", ["url", "path"])
-@pytest.mark.parametrize(
-    ("seconds", "name"),
-    [(-1, "notification-repeated"), (45, "notification-repeated"), (46, "notification-after-removal")],
-)
+@pytest.mark.parametrize(("seconds", "name"), [
+    (-1, "notification-repeated"), (45, "notification-repeated"), (46, "notification-after-removal"),
+])  # fmt: skip
 def test_notification_at_a_shared_url_after_a_removal(tmp_path: Path, seconds: int, name: str, where: str) -> None:
     """Where the URL proves no attempt, it names the one that was removed, and the command if it still exists."""
     url = URL.format("offers")

@@ -40,256 +40,267 @@ OFFERS, LOANS = f"{EU}/offers", f"{EU}/loans"
 ID = "0123456789abcdef0123456789abcdef"
 
 
-class TestRecoveryFile:
-    """Outcomes are saved and recovered."""
+# Outcomes are saved and recovered.
 
-    def test_recovered_twice_it_is_there_once(self, tmp_path: Path) -> None:
-        """A saved outcome settles its attempt; the file recovered again, or saved again, adds nothing."""
-        intended, answered = created("a", OFFERS)
-        project = project_with(intended)
-        message = save_facts(tmp_path, RECORD, "memory:a", [answered], "the store is down")
-        assert message.name == "results-in-recovery-file"
-        save_facts(tmp_path, RECORD, "memory:a", [answered], "")
-        (file,) = (tmp_path / "unrecorded").glob("*.jsonl")
-        assert message.steps[-1].command == ("reconciler", "state", "recover", str(file))
-        assert file.stat().st_mode & 0o777 == 0o600
-        (tmp_path / "edited").write_text(re.sub(',"origin":"[0-9a-f]+"', "", file.read_text()))
-        for source in (str(file), str(tmp_path / "edited"), str(file)):
-            assert recover_statement(project_with(), str(file)).lines == recover_statement(project_with(), source).lines
-            project.say(recover_statement(project, source))
-            assert project.record_at().attempts["a"].status is Status.LIVE
-        assert project.say(recover_statement(project, str(file))).facts == ()
 
-    def test_id_from_another_history_is_kept(self, tmp_path: Path) -> None:
-        """A fact that has an origin keeps it in the file."""
-        facts = [replace(fact, origin=digit * 64) for digit, fact in zip("12", created("a", OFFERS), strict=True)]
-        save_facts(tmp_path, RECORD, "memory:a", facts, "")
-        (file,) = (tmp_path / "unrecorded").iterdir()
-        assert [fact.origin for fact in facts] == [
-            line.id for line in recover_statement(project_with(), str(file)).lines
-        ]
-
-    def test_what_arrived_in_the_record_after_all_is_not_added_again(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """A request that was cancelled since is not made again by the file; nor is the file named any longer."""
-        monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-        request = RemovalRequested(at=AT, attempt="a", codes=("ONB10001",), by_plan=True)
-        project = project_with(*created("a", OFFERS), request)
-        save_facts(tmp_path / "reconciler", RECORD, "memory:a", [request], "the answer was lost")
-        (file,) = project.recovery_files
-        project.say(CancelRemoval(OFFERS))
-        assert not recovery_messages(project, project.journal.read())
-        assert project.say(recover_statement(project, str(file))).facts == ()
+def test_recovered_twice_it_is_there_once(tmp_path: Path) -> None:
+    """A saved outcome settles its attempt; the file recovered again, or saved again, adds nothing."""
+    intended, answered = created("a", OFFERS)
+    project = project_with(intended)
+    message = save_facts(tmp_path, RECORD, "memory:a", [answered], "the store is down")
+    assert message.name == "results-in-recovery-file"
+    save_facts(tmp_path, RECORD, "memory:a", [answered], "")
+    (file,) = (tmp_path / "unrecorded").glob("*.jsonl")
+    assert message.steps[-1].command == ("reconciler", "state", "recover", str(file))
+    assert file.stat().st_mode & 0o777 == 0o600
+    (tmp_path / "edited").write_text(re.sub(',"origin":"[0-9a-f]+"', "", file.read_text()))
+    for source in (str(file), str(tmp_path / "edited"), str(file)):
+        assert recover_statement(project_with(), str(file)).lines == recover_statement(project_with(), source).lines
+        project.say(recover_statement(project, source))
         assert project.record_at().attempts["a"].status is Status.LIVE
+    assert project.say(recover_statement(project, str(file))).facts == ()
 
-    def test_what_is_not_recovered_is_named(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A later plan names each file with results of this record that it lacks; no other, and none once recovered."""
-        monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-        intended, answered = created("a", OFFERS)
-        project = project_with(intended)
-        message = save_facts(project.data_directory, RECORD, "memory:a", [answered], "")
-        save_facts(project.data_directory, "f" * 32, "memory:b", [answered], "")
-        for file in project.recovery_files:
-            file.write_bytes(b"\n" + file.read_bytes() + b" \n")
-        (project.data_directory / "unrecorded" / "0.jsonl").mkdir()
-        (project.data_directory / "unrecorded" / "00.jsonl").write_bytes(b"\xff")
-        (named,) = recovery_messages(project, project.journal.read()).values()
-        assert named.steps[0].command == message.steps[-1].command
-        save_facts(project.data_directory, RECORD, "memory:a", created("b", OFFERS)[1:], "")
-        assert {"a", "b"} == recovery_messages(project, project.journal.read()).keys()
-        for name in "ab":
-            (command,) = (each.command for each in recovery_messages(project, project.journal.read())[name].steps)
-            project.say(recover_statement(project, command[-1]))
-        assert not recovery_messages(project, project.journal.read())
 
-    def test_nothing_is_sent_or_settled_before_its_results_are_recovered(self) -> None:
-        """While a file of this machine has facts that the record lacks, nothing is created or said not to exist."""
-        intended, answered = created("a", OFFERS)
-        project = project_with(intended, desired=desired_of({OFFERS: (("ONB10001",), URL.format("offers"))}))
-        save_facts(project.data_directory, RECORD, "memory:a", [answered], "")
-        message = raised(Refused, project.say, Resolve(OFFERS, created=False))
-        (file,) = project.recovery_files
-        assert commands_in([message]) == [f"reconciler state recover {file}"]
-        project.add(Absent(at=AT, attempt="a"))
-        planned = make_plan(project).plan
-        assert ([Action.BLOCKED], (message,)) == ([each.action for each in planned.changes], planned.gates)
-        project.say(recover_statement(project, str(file)))
-        assert ([], ()) == ((made := make_plan(project).plan).changes, made.gates)
+def test_id_from_another_history_is_kept(tmp_path: Path) -> None:
+    """A fact that has an origin keeps it in the file."""
+    facts = [replace(fact, origin=digit * 64) for digit, fact in zip("12", created("a", OFFERS), strict=True)]
+    save_facts(tmp_path, RECORD, "memory:a", facts, "")
+    (file,) = (tmp_path / "unrecorded").iterdir()
+    assert [fact.origin for fact in facts] == [line.id for line in recover_statement(project_with(), str(file)).lines]
 
-    @pytest.mark.parametrize("name", ["offers", "renamed"])
-    def test_a_create_that_only_a_recovery_file_has_is_not_repeated(self, name: str) -> None:
-        """Whatever the address is called meanwhile, and although the record has lost the intent."""
-        wanted = desired_of({f"{EU}/{name}": (("ONB10001",), URL.format("offers"))})
-        project = project_with(LossOpened(at=AT, loss="lost", cause="accepted"), desired=wanted)
-        save_facts(project.data_directory, RECORD, "memory:a", created("a", OFFERS)[1:], "")
-        assert "not-recovered" == raised(Refused, project.say, Complete(("lost",))).name
-        project.add(Completed(at=AT, losses=("lost",)))
-        planned = make_plan(project).plan
-        assert [Action.BLOCKED] == [change.action for change in planned.changes]
-        assert ["not-recovered"] == [message.name for message in planned.gates]
-        assert Verdict.CHANGES is verdict_of_plan(planned, project.now())
 
-    @pytest.mark.parametrize(
-        "spoil", [lambda path: path.write_text("in the way"), lambda path: (path.mkdir(), path.chmod(0o777))]
+def test_what_arrived_after_all_is_not_added_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request that was cancelled since is not made again by the file; nor is the file named any longer."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    request = RemovalRequested(at=AT, attempt="a", codes=("ONB10001",), by_plan=True)
+    project = project_with(*created("a", OFFERS), request)
+    save_facts(tmp_path / "reconciler", RECORD, "memory:a", [request], "the answer was lost")
+    (file,) = project.recovery_files
+    project.say(CancelRemoval(OFFERS))
+    assert not recovery_messages(project, project.journal.read())
+    assert project.say(recover_statement(project, str(file))).facts == ()
+    assert project.record_at().attempts["a"].status is Status.LIVE
+
+
+def test_what_is_not_recovered_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A later plan names each file with results of this record that it lacks; no other, and none once recovered."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    intended, answered = created("a", OFFERS)
+    project = project_with(intended)
+    message = save_facts(project.data_directory, RECORD, "memory:a", [answered], "")
+    save_facts(project.data_directory, "f" * 32, "memory:b", [answered], "")
+    for file in project.recovery_files:
+        file.write_bytes(b"\n" + file.read_bytes() + b" \n")
+    (project.data_directory / "unrecorded" / "0.jsonl").mkdir()
+    (project.data_directory / "unrecorded" / "00.jsonl").write_bytes(b"\xff")
+    (named,) = recovery_messages(project, project.journal.read()).values()
+    assert named.steps[0].command == message.steps[-1].command
+    save_facts(project.data_directory, RECORD, "memory:a", created("b", OFFERS)[1:], "")
+    assert {"a", "b"} == recovery_messages(project, project.journal.read()).keys()
+    for name in "ab":
+        (command,) = (each.command for each in recovery_messages(project, project.journal.read())[name].steps)
+        project.say(recover_statement(project, command[-1]))
+    assert not recovery_messages(project, project.journal.read())
+
+
+def test_nothing_is_sent_or_settled_before_its_results_are_recovered() -> None:
+    """While a file of this machine has facts that the record lacks, nothing is created or said not to exist."""
+    intended, answered = created("a", OFFERS)
+    project = project_with(intended, desired=desired_of({OFFERS: (("ONB10001",), URL.format("offers"))}))
+    save_facts(project.data_directory, RECORD, "memory:a", [answered], "")
+    message = raised(Refused, project.say, Resolve(OFFERS, created=False))
+    (file,) = project.recovery_files
+    assert commands_in([message]) == [f"reconciler state recover {file}"]
+    project.add(Absent(at=AT, attempt="a"))
+    planned = make_plan(project).plan
+    assert ([Action.BLOCKED], (message,)) == ([each.action for each in planned.changes], planned.gates)
+    project.say(recover_statement(project, str(file)))
+    assert ([], ()) == ((made := make_plan(project).plan).changes, made.gates)
+
+
+@pytest.mark.parametrize("name", ["offers", "renamed"])
+def test_a_create_that_only_a_recovery_file_has_is_not_repeated(name: str) -> None:
+    """Whatever the address is called meanwhile, and although the record has lost the intent."""
+    wanted = desired_of({f"{EU}/{name}": (("ONB10001",), URL.format("offers"))})
+    project = project_with(LossOpened(at=AT, loss="lost", cause="accepted"), desired=wanted)
+    save_facts(project.data_directory, RECORD, "memory:a", created("a", OFFERS)[1:], "")
+    assert "not-recovered" == raised(Refused, project.say, Complete(("lost",))).name
+    project.add(Completed(at=AT, losses=("lost",)))
+    planned = make_plan(project).plan
+    assert [Action.BLOCKED] == [change.action for change in planned.changes]
+    assert ["not-recovered"] == [message.name for message in planned.gates]
+    assert Verdict.CHANGES is verdict_of_plan(planned, project.now())
+
+
+@pytest.mark.parametrize(
+    "spoil", [lambda path: path.write_text("in the way"), lambda path: (path.mkdir(), path.chmod(0o777))]
+)
+def test_what_cannot_be_saved_is_in_the_message(tmp_path: Path, spoil: Callable[[Path], object]) -> None:
+    """Where no file can be written, the message has the lines; copied from a terminal, these can be recovered."""
+    spoil(tmp_path / "unrecorded")
+    facts = [replace(fact, by={"user": "ada  of " + "the team " * 20}) for fact in created("a", OFFERS)]
+    message = save_facts(tmp_path, RECORD, "memory:a", facts, "")
+    assert (message.name, message.what.partition(";")[0]) == ("results-not-saved", "results could not be saved")
+    shown = terminal.render(messages_document([message]), terminal.Layout(width=80))
+    (tmp_path / "lines").write_text(shown.partition("a file:\n")[2].partition("  Then run")[0])
+    project = project_with()
+    project.say(recover_statement(project, str(tmp_path / "lines")))
+    assert list(project.record_at().attempts) == ["a"]
+
+
+# Histories are united.
+
+
+def test_a_backup_opens_no_gate_but_by_being_what_was_missed(tmp_path: Path) -> None:
+    """Recovered, the lost tail is contained again; pasted again, nothing is left to do."""
+    project = project_with()
+    before = project.stores["memory:a"].data
+    project.add(*created("a", OFFERS))
+    (tmp_path / "backup").write_bytes(project.stores["memory:a"].data or b"")
+    project.stores["memory:a"].data = before
+    assert not project.plan_opens()
+    statement = recover_statement(project, str(tmp_path / "backup"))
+    assert not prepare(project, statement).weakens
+    project.say(statement)
+    assert project.plan_opens()
+    assert project.say(statement).facts == ()
+
+
+def test_a_loss_that_ended_elsewhere_is_not_over_here() -> None:
+    """Another file, in which a loss of this record was completed, may be in use: nothing is created by both."""
+    project = MemoryProject({"memory:a": MemoryStore(record_of(complete=False))})
+    project.say(Recover("other", parse(record_of(), "other")))
+    assert not project.plan_opens()
+    project.clock += IN_FLIGHT_AFTER_LOSS
+    project.say(Complete())
+    assert project.plan_opens()
+
+
+def test_the_service_of_the_record_counts() -> None:
+    """What `config/` names instead by now, as a sandbox's `.env` does, neither refuses a history nor lets it in."""
+    elsewhere = "http://127.0.0.1:1"
+    project = project_with(*created("a", OFFERS), desired=desired_of(targets={EU: elsewhere}))
+    foreign, own = (
+        Recover("backup", parse(record_of(*created("b", LOANS, base_url=url)), "backup")) for url in (elsewhere, API)
     )
-    def test_what_cannot_be_saved_is_in_the_message(self, tmp_path: Path, spoil: Callable[[Path], object]) -> None:
-        """Where no file can be written, the message has the lines; copied from a terminal, these can be recovered."""
-        spoil(tmp_path / "unrecorded")
-        facts = [replace(fact, by={"user": "ada  of " + "the team " * 20}) for fact in created("a", OFFERS)]
-        message = save_facts(tmp_path, RECORD, "memory:a", facts, "")
-        assert (message.name, message.what.partition(";")[0]) == ("results-not-saved", "results could not be saved")
-        shown = terminal.render(messages_document([message]), terminal.Layout(width=80))
-        (tmp_path / "lines").write_text(shown.partition("a file:\n")[2].partition("  Then run")[0])
-        project = project_with()
-        project.say(recover_statement(project, str(tmp_path / "lines")))
-        assert list(project.record_at().attempts) == ["a"]
+    assert raised(Refused, project.say, foreign).name == "other-service"
+    project.say(own)
+    assert {"a", "b"} == set(project.record_at().attempts)
 
 
-class TestRecover:
-    """Histories are united."""
+def test_rebind_is_named_only_where_it_helps() -> None:
+    """Before a target is bound, or while the first gate is closed, it would not: `config/` is changed instead."""
+    theirs = Recover("backup", parse(record_of(*created("b", OFFERS, base_url="https://old.example")), "backup"))
+    bound, unbound, closed = (
+        project_with(*created("a", OFFERS)), project_with(), project_with(*created("a", OFFERS)),
+    )  # fmt: skip
+    closed.stores["memory:a"].data = record_of(*created("c", OFFERS))
+    messages = [raised(Refused, project.say, theirs) for project in (bound, unbound, closed)]
+    named = [[step.command for step in message.steps if step.command] for message in messages]
+    assert named == [[("reconciler", "state", "rebind", "-t", EU)], [], []]
+    assert {"other-service"} == {message.name for message in messages}
 
-    def test_a_backup_opens_no_gate_but_by_being_what_was_missed(self, tmp_path: Path) -> None:
-        """Recovered, the lost tail is contained again; pasted again, nothing is left to do."""
-        project = project_with()
-        before = project.stores["memory:a"].data
-        project.add(*created("a", OFFERS))
-        (tmp_path / "backup").write_bytes(project.stores["memory:a"].data or b"")
-        project.stores["memory:a"].data = before
+
+def test_place_of_another_record_is_united() -> None:
+    """Another place is a source too, whichever record it holds; its open loss opens here."""
+    project = project_with(*created("a", OFFERS))
+    theirs: list[AnyFact] = [Begun(at=AT, record="e" * 32), LossOpened(at=AT, loss="theirs", cause="begun")]
+    project.stores["memory:b"] = MemoryStore(linked(None, 0, [*theirs, *created("b", LOANS)])[0])
+    own = len(list_entries(project))
+    project.say(recover_statement(project, "memory:b"))
+    assert [entry.merged for entry in list_entries(project)] == [number >= own for number in range(own + 4)]
+    assert set(project.record_at().attempts) == {"a", "b"}
+    assert [loss.id for loss in project.record_at().open_losses] == ["theirs"]
+
+
+def test_closed_record_takes_nothing() -> None:
+    """Where the record is closed, the message names the other place."""
+    project = project_with(Closed(at=AT, to="memory:b"))
+    message = raised(Refused, project.say, Recover("file", parse(record_of(*created("a", OFFERS)), "file")))
+    assert message.steps[0].command[-2:] == ("--state", "memory:b")
+
+
+def test_unfinished_copy_is_completed_not_recovered() -> None:
+    """The loss of a copy could not be ended here."""
+    theirs = record_of(LossOpened(at=AT, loss="c", cause="copy", of="memory:x"))
+    message = raised(Refused, project_with().say, Recover("memory:y", parse(theirs, "")))
+    ways = ["reconciler state copy memory:x memory:y", "reconciler state accept-loss"]
+    assert (message.name, commands_in([message])) == ("copy-unfinished", ways)
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_nothing_appended_to_an_older_record_opens_a_gate(data: st.DataObject) -> None:
+    """A record that lacks a head stays refused, whatever it is made to say, until the head is there again."""
+    project = project_with(*created("a", OFFERS))
+    store = project.stores["memory:a"]
+    before = store.data
+    project.add(*unknown("lost", LOANS))
+    lost = project.record_at().head
+    store.data = before
+    others = [
+        record_of(*created("b", LOANS)),
+        record_of(Completed(at=AT, losses=("begun",)), *unknown("c", LOANS, "ONB10002")),
+        linked(None, 0, [Begun(at=AT, record=RECORD), LossOpened(at=AT, loss="x", cause="accepted")])[0],
+    ]
+    for number in data.draw(st.lists(st.integers(0, len(others) - 1), max_size=4)):
+        project.say(Recover("other", parse(others[number], "other")))
+        with pytest.raises(Refused):
+            project.say(Complete())
         assert not project.plan_opens()
-        statement = recover_statement(project, str(tmp_path / "backup"))
-        assert not prepare(project, statement).weakens
-        project.say(statement)
-        assert project.plan_opens()
-        assert project.say(statement).facts == ()
+        assert not project.record_at().contains(lost)
 
-    def test_a_loss_that_ended_elsewhere_is_not_over_here(self) -> None:
-        """Another file, in which a loss of this record was completed, may be in use: nothing is created by both."""
-        project = MemoryProject({"memory:a": MemoryStore(record_of(complete=False))})
-        project.say(Recover("other", parse(record_of(), "other")))
-        assert not project.plan_opens()
-        project.clock += IN_FLIGHT_AFTER_LOSS
-        project.say(Complete())
-        assert project.plan_opens()
 
-    def test_the_service_of_the_record_counts(self) -> None:
-        """What `config/` names instead by now, as a sandbox's `.env` does, neither refuses a history nor lets it in."""
-        elsewhere = "http://127.0.0.1:1"
-        project = project_with(*created("a", OFFERS), desired=desired_of(targets={EU: elsewhere}))
-        foreign, own = (
-            Recover("backup", parse(record_of(*created("b", LOANS, base_url=url)), "backup"))
-            for url in (elsewhere, API)
-        )
-        assert raised(Refused, project.say, foreign).name == "other-service"
-        project.say(own)
-        assert {"a", "b"} == set(project.record_at().attempts)
+# The record is shown.
 
-    def test_rebind_is_named_only_where_it_helps(self) -> None:
-        """Before a target is bound, or while the first gate is closed, it would not: `config/` is changed instead."""
-        theirs = Recover("backup", parse(record_of(*created("b", OFFERS, base_url="https://old.example")), "backup"))
-        bound, unbound, closed = (
-            project_with(*created("a", OFFERS)), project_with(), project_with(*created("a", OFFERS)),
-        )  # fmt: skip
-        closed.stores["memory:a"].data = record_of(*created("c", OFFERS))
-        messages = [raised(Refused, project.say, theirs) for project in (bound, unbound, closed)]
-        named = [[step.command for step in message.steps if step.command] for message in messages]
-        assert named == [[("reconciler", "state", "rebind", "-t", EU)], [], []]
-        assert {"other-service"} == {message.name for message in messages}
 
-    def test_place_of_another_record_is_united(self) -> None:
-        """Another place is a source too, whichever record it holds; its open loss opens here."""
-        project = project_with(*created("a", OFFERS))
-        theirs: list[AnyFact] = [Begun(at=AT, record="e" * 32), LossOpened(at=AT, loss="theirs", cause="begun")]
-        project.stores["memory:b"] = MemoryStore(linked(None, 0, [*theirs, *created("b", LOANS)])[0])
-        own = len(list_entries(project))
-        project.say(recover_statement(project, "memory:b"))
-        assert [entry.merged for entry in list_entries(project)] == [number >= own for number in range(own + 4)]
-        assert set(project.record_at().attempts) == {"a", "b"}
-        assert [loss.id for loss in project.record_at().open_losses] == ["theirs"]
+def test_show() -> None:
+    """A pattern shows what is in force or unknown, an address all there was; JSON has the documented fields."""
+    project = project_with(*created("a", OFFERS), *unknown("b", LOANS))
+    rejected = created("c", OFFERS, "ONB10002")[:1]
+    project.add(*rejected)
+    assert [attempt.id for attempt in find_attempts(project).attempts] == ["b", "a", "c"]
+    assert [attempt.id for attempt in find_attempts(project, OFFERS).attempts] == ["a", "c"]
+    (row,) = attempts_json(find_attempts(project, "*/*/loans").attempts)
+    assert row == {
+        "address": LOANS, "attempt": "b", "eventCodes": ("ONB10001",), "webhookUrl": URL.format("loans"),
+        "status": "unknown", "at": time_of(NOW - 1000), "fields": {},
+    }  # fmt: skip
+    assert [row["status"] for row in attempts_json(find_attempts(project, OFFERS).attempts)] == ["live", "unknown"]
+    assert OFFERS in raised(SelectionError, find_attempts, project, f"{EU}/offer").what
 
-    def test_closed_record_takes_nothing(self) -> None:
-        """Where the record is closed, the message names the other place."""
-        project = project_with(Closed(at=AT, to="memory:b"))
-        message = raised(Refused, project.say, Recover("file", parse(record_of(*created("a", OFFERS)), "file")))
-        assert message.steps[0].command[-2:] == ("--state", "memory:b")
 
-    def test_unfinished_copy_is_completed_not_recovered(self) -> None:
-        """The loss of a copy could not be ended here."""
-        theirs = record_of(LossOpened(at=AT, loss="c", cause="copy", of="memory:x"))
-        message = raised(Refused, project_with().say, Recover("memory:y", parse(theirs, "")))
-        ways = ["reconciler state copy memory:x memory:y", "reconciler state accept-loss"]
-        assert (message.name, commands_in([message])) == ("copy-unfinished", ways)
+@pytest.mark.parametrize("where", ["", "*/*/*", "europe/*/offers", EU, "europe/*"])
+def test_what_is_gone_is_shown_for_its_address_alone(where: str) -> None:
+    """A selection of several has what is in force or may be."""
+    project = project_with(*created("a", OFFERS), *created("b", OFFERS, "ONB10002"))
+    project.say(ConfirmRemoval(OFFERS, ("a",)))
+    assert [attempt.id for attempt in find_attempts(project, where).attempts] == ["b"]
+    shown = find_attempts(project, OFFERS).attempts
+    assert [attempt.id for attempt in shown] == ["a", "b"]
+    assert [row["status"] for row in attempts_json(shown)] == ["gone", "live"]
+    assert [row["at"] for row in attempts_json(shown)] == [time_of(NOW), time_of(NOW - 1000)]
 
-    @settings(max_examples=60)
-    @given(st.data())
-    def test_nothing_appended_to_an_older_record_opens_a_gate(self, data: st.DataObject) -> None:
-        """A record that lacks a head stays refused, whatever it is made to say, until the head is there again."""
-        project = project_with(*created("a", OFFERS))
-        store = project.stores["memory:a"]
-        before = store.data
-        project.add(*unknown("lost", LOANS))
-        lost = project.record_at().head
-        store.data = before
-        others = [
-            record_of(*created("b", LOANS)),
-            record_of(Completed(at=AT, losses=("begun",)), *unknown("c", LOANS, "ONB10002")),
-            linked(None, 0, [Begun(at=AT, record=RECORD), LossOpened(at=AT, loss="x", cause="accepted")])[0],
+
+def test_history_follows_renames() -> None:
+    """The log of an address has what happened under its former name, and that can be asked for too."""
+    project = project_with(*created("a", OFFERS), Renamed(at=AT, attempts=("a",), to=LOANS))
+    assert [entry.kind for entry in list_entries(project, LOANS)] == ["intended", "answered", "renamed"]
+    assert len(list_entries(project, OFFERS)) == 2
+    assert [entry.number for entry in list_entries(project)] == list(range(1, 7))
+    assert len(list_entries(project, "europe/*")) == 3
+
+
+def test_verify_names_what_closes_a_gate() -> None:
+    """A chain that is whole is told with its head, a torn write, and why it is not the record to go by."""
+    project = project_with(Closed(at=AT, to="memory:b"))
+    store = project.stores["memory:a"]
+    store.data = (store.data or b"") + b'{"seq":'
+    verified = verify_record(project)
+    assert (verified.record, verified.entries, verified.torn) == (RECORD, 4, 7)
+    assert [message.name for message in verified.messages] == ["record-closed"]
+    project.journal.expected = other = "f" * 32
+    for messages in (verify_record(project).messages, find_attempts(project).messages):
+        assert [("other-record", True), ("record-closed", False)] == [
+            (each.name, other in each.what) for each in messages
         ]
-        for number in data.draw(st.lists(st.integers(0, len(others) - 1), max_size=4)):
-            project.say(Recover("other", parse(others[number], "other")))
-            with pytest.raises(Refused):
-                project.say(Complete())
-            assert not project.plan_opens()
-            assert not project.record_at().contains(lost)
-
-
-class TestShow:
-    """The record is shown."""
-
-    def test_show(self) -> None:
-        """A pattern shows what is in force or unknown, an address all there was; JSON has the documented fields."""
-        project = project_with(*created("a", OFFERS), *unknown("b", LOANS))
-        rejected = created("c", OFFERS, "ONB10002")[:1]
-        project.add(*rejected)
-        assert [attempt.id for attempt in find_attempts(project).attempts] == ["b", "a", "c"]
-        assert [attempt.id for attempt in find_attempts(project, OFFERS).attempts] == ["a", "c"]
-        (row,) = attempts_json(find_attempts(project, "*/*/loans").attempts)
-        assert row == {
-            "address": LOANS, "attempt": "b", "eventCodes": ("ONB10001",), "webhookUrl": URL.format("loans"),
-            "status": "unknown", "at": time_of(NOW - 1000), "fields": {},
-        }  # fmt: skip
-        assert [row["status"] for row in attempts_json(find_attempts(project, OFFERS).attempts)] == ["live", "unknown"]
-        assert OFFERS in raised(SelectionError, find_attempts, project, f"{EU}/offer").what
-
-    @pytest.mark.parametrize("where", ["", "*/*/*", "europe/*/offers", EU, "europe/*"])
-    def test_what_is_gone_is_shown_for_its_address_alone(self, where: str) -> None:
-        """A selection of several has what is in force or may be."""
-        project = project_with(*created("a", OFFERS), *created("b", OFFERS, "ONB10002"))
-        project.say(ConfirmRemoval(OFFERS, ("a",)))
-        assert [attempt.id for attempt in find_attempts(project, where).attempts] == ["b"]
-        shown = find_attempts(project, OFFERS).attempts
-        assert [attempt.id for attempt in shown] == ["a", "b"]
-        assert [row["status"] for row in attempts_json(shown)] == ["gone", "live"]
-        assert [row["at"] for row in attempts_json(shown)] == [time_of(NOW), time_of(NOW - 1000)]
-
-    def test_history_follows_renames(self) -> None:
-        """The log of an address has what happened under its former name, and that can be asked for too."""
-        project = project_with(*created("a", OFFERS), Renamed(at=AT, attempts=("a",), to=LOANS))
-        assert [entry.kind for entry in list_entries(project, LOANS)] == ["intended", "answered", "renamed"]
-        assert len(list_entries(project, OFFERS)) == 2
-        assert [entry.number for entry in list_entries(project)] == list(range(1, 7))
-        assert len(list_entries(project, "europe/*")) == 3
-
-    def test_verify_names_what_closes_a_gate(self) -> None:
-        """A chain that is whole is told with its head, a torn write, and why it is not the record to go by."""
-        project = project_with(Closed(at=AT, to="memory:b"))
-        store = project.stores["memory:a"]
-        store.data = (store.data or b"") + b'{"seq":'
-        verified = verify_record(project)
-        assert (verified.record, verified.entries, verified.torn) == (RECORD, 4, 7)
-        assert [message.name for message in verified.messages] == ["record-closed"]
-        project.journal.expected = other = "f" * 32
-        for messages in (verify_record(project).messages, find_attempts(project).messages):
-            assert [("other-record", True), ("record-closed", False)] == [
-                (each.name, other in each.what) for each in messages
-            ]

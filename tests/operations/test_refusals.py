@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from reconciler.record.facts import AnyFact
 
 OFFERS, LOANS, LOST = f"{EU}/offers", f"{EU}/loans", f"{EU}/lost"
-A, B = "a" * 32, "b" * 32
+A, B, D = "a" * 32, "b" * 32, "d" * 32
 FACTS = [*created(A, OFFERS), *created(B, OFFERS, "ONB10002"), *created("c" * 32, LOANS)]
 
 
@@ -106,7 +106,7 @@ def pinned(at: Refusals) -> None:
 
 def not_recovered(at: Refusals) -> object:
     """Read a record that lacks what an apply has saved."""
-    save_facts(at.project.data_directory, at.project.journal.read().record.id, "memory:a", created("d" * 32, LOANS), "")
+    save_facts(at.project.data_directory, at.project.journal.read().record.id, "memory:a", created(D, LOANS), "")
     return [*recovery_messages(at.project, at.project.journal.read()).values()]
 
 
@@ -137,10 +137,8 @@ DATA, KEPT = "{}/home/data/reconciler", f"{A}-response-"
 Row = tuple["Callable[[Refusals], object]", str, str, list[str]]
 REFUSED: list[Row] = [
     (lambda at: refuse_too_many(plan(change()), 0), "too-many-creates", "--max-creates", [PLAN]),
-    (
-        lambda at: refuse_too_many(plan(change(), change(), selection=("europe/*",)), 1), "too-many-creates",
-        "--max-creates", [f"{PLAN} -t 'europe/*'"],
-    ),
+    (lambda at: refuse_too_many(plan(change(), change(), selection=("europe/*",)), 1), "too-many-creates",
+     "--max-creates", [f"{PLAN} -t 'europe/*'"]),
     (lambda at: Session(at.project, make_plan(tried(at))), "failpoint", "RECONCILER_TEST_FAILPOINT", [""]),
     (pinned, "not-pinned", "--pinned", [""]),
     (edited, "plan-edited", "{}/p", [""]),
@@ -148,25 +146,17 @@ REFUSED: list[Row] = [
     (lambda at: refuse_overwriting(at.file("p", b"{}")), "plan-would-overwrite", "--out {}/p", [""]),
     (lambda at: load_plan(at.path("p")), "plan-file-unreadable", "{}/p", [f"{PLAN} --out plan.json"]),
     (lambda at: load_plan(at.file("p", b"\xff")), "plan-file-invalid", "{}/p", [f"{PLAN} --out plan.json"]),
-    (
-        lambda at: load_plan(at.file("p", b'{"format_version": "3.0", "digest": "", "selection": [], "changes": []}')),
-        "plan-file-other-version", "{}/p", [f"{PLAN} --out plan.json"],
-    ),
-    (
-        lambda at: plaintext_refusal(at.project, at.elsewhere), "plaintext-responses", "recipients",
-        ["reconciler init --age-key", "reconciler apply --allow-plaintext-responses"],
-    ),
-    (
-        lambda at: Session(at.project, make_plan(wanting(at.project), ("europe/*",))), "plaintext-responses",
-        "recipients", ["reconciler init --age-key", "reconciler apply -t 'europe/*' --allow-plaintext-responses"],
-    ),
+    (lambda at: load_plan(at.file("p", b'{"format_version": "3.0", "digest": "", "selection": [], "changes": []}')),
+     "plan-file-other-version", "{}/p", [f"{PLAN} --out plan.json"]),
+    (lambda at: plaintext_refusal(at.project, at.elsewhere), "plaintext-responses", "recipients",
+     ["reconciler init --age-key", "reconciler apply --allow-plaintext-responses"]),
+    (lambda at: Session(at.project, make_plan(wanting(at.project), ("europe/*",))), "plaintext-responses", "recipients",
+     ["reconciler init --age-key", "reconciler apply -t 'europe/*' --allow-plaintext-responses"]),
     (lambda at: at.project.desired.target("usa/staging", "-t usa/staging"), "target-unknown", "-t usa/staging", [""]),
     (lambda at: recover_statement(at.project, str(at.directory)), "nothing-to-recover", "{}", []),
     (lambda at: recover_statement(at.project, str(at.path("f"))), "nothing-to-recover", "{}/f", []),
-    (
-        lambda at: recover_statement(at.project, str(at.file("f", record_of().replace(b"begun", b"begin", 1)))),
-        "record-damaged", "{}/f:1", ["reconciler state verify"],
-    ),
+    (lambda at: recover_statement(at.project, str(at.file("f", record_of().replace(b"begun", b"begin", 1)))),
+     "record-damaged", "{}/f:1", ["reconciler state verify"]),
     (lambda at: recover_statement(at.project, str(at.file("f"))), "not-recoverable", "{}/f", []),
     (lambda at: recover_statement(at.project, str(at.file("f", b"\n\nx\n"))), "not-recoverable", "{}/f:3", [""]),
     (unreadable_input, "recovery-unreadable", "-", []),
@@ -179,31 +169,17 @@ REFUSED: list[Row] = [
     (lambda at: response_of(at.project, OFFERS, (), None), "no-response", OFFERS, [SET]),
     (lambda at: response_of(at.project, OFFERS, (A,), None), "no-response", OFFERS, [f"{SET} --attempt {A}"]),
     (lambda at: secret_statement(at.project, OFFERS, (A,), b"x\ny"), "secret-of-lines", OFFERS, [""]),
-    (
-        lambda at: (at.kept(A, B), response_of(at.project, OFFERS, (), None)), "several-responses", OFFERS,
-        [f"{SHOWN} --attempt {A}", f"{SHOWN} --attempt {B}"],
-    ),
-    (
-        lambda at: (
-            at.kept(A, B),
-            response_of(at.having(*created("d" * 32, OFFERS, "ONB10003")), OFFERS, (), Path("key")),
-        ),
-        "several-responses", OFFERS,
-        [f"{SHOWN} --identity key --attempt {A}", f"{SHOWN} --identity key --attempt {B}"],
-    ),
-    (
-        lambda at: secret_statement(at.project, OFFERS, (), b"x"), "several-attempts", OFFERS,
-        [f"{SET} --attempt {A}", f"{SET} --attempt {B}"],
-    ),
+    (lambda at: (at.kept(A, B), response_of(at.project, OFFERS, (), None)), "several-responses", OFFERS,
+     [f"{SHOWN} --attempt {A}", f"{SHOWN} --attempt {B}"]),
+    (lambda at: (at.kept(A, B), response_of(at.having(*created(D, OFFERS, "ONB10003")), OFFERS, (), Path("key"))),
+     "several-responses", OFFERS, [f"{SHOWN} --identity key --attempt {A}", f"{SHOWN} --identity key --attempt {B}"]),
+    (lambda at: secret_statement(at.project, OFFERS, (), b"x"), "several-attempts", OFFERS,
+     [f"{SET} --attempt {A}", f"{SET} --attempt {B}"]),
     (lambda at: (at.gone(), secret_statement(at.project, OFFERS, (), b"x")), "none-in-force", OFFERS, []),
-    (
-        lambda at: secret_statement(at.having(*unknown("d" * 32, LOST)), LOST, (), b"x"), "none-in-force", LOST,
-        [f"reconciler secret set {LOST} --attempt {'d' * 32}"],
-    ),
-    (
-        lambda at: secret_statement(at.project, OFFERS, (A,), b' {"id": "1", "key": "x"}'), "secret-is-object", OFFERS,
-        [f"{SHOWN} --attempt {A} --field NAME"],
-    ),
+    (lambda at: secret_statement(at.having(*unknown(D, LOST)), LOST, (), b"x"), "none-in-force", LOST,
+     [f"reconciler secret set {LOST} --attempt {D}"]),
+    (lambda at: secret_statement(at.project, OFFERS, (A,), b' {"id": "1", "key": "x"}'), "secret-is-object", OFFERS,
+     [f"{SHOWN} --attempt {A} --field NAME"]),
     (lambda at: secrets_of(at.project, OFFERS, None), "no-secret", OFFERS, [SET]),
     (lambda at: find_attempts(at.project, "offers"), "bad-address", "offers", []),
     (lambda at: find_attempts(at.project, f"{EU}/x"), "not-recorded", f"{EU}/x", [SHOW]),
@@ -261,18 +237,15 @@ def test_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, row: Row) -> N
     assert expected == [message.name, where, commands]
 
 
-@pytest.mark.parametrize(
-    ("overridden", "base", "recipients", "plaintext", "of_config", "missing"),
-    [
-        (("auth_url", "base_url", "audience_base"), "", "age1x", False, "", []),
-        (("auth_url", "base_url"), "https://api.staging.example", "age1x", False, "", []),
-        (("auth_url", "base_url"), "https://api.other.example", "age1x", False, "", ["AUDIENCE_BASE"]),
-        (("base_url",), "", "", True, "", ["AUTH_URL", "AUDIENCE_BASE"]),
-        (("auth_url", "audience_base"), "", "", False, "", ["BASE_URL", "RECIPIENTS"]),
-        (("auth_url", "base_url", "audience_base"), "", "", False, "age1y", ["RECIPIENTS"]),
-        (("auth_url", "base_url", "audience_base"), "", "", True, "age1y", ["RECIPIENTS"]),
-    ],
-)
+@pytest.mark.parametrize(("overridden", "base", "recipients", "plaintext", "of_config", "missing"), [
+    (("auth_url", "base_url", "audience_base"), "", "age1x", False, "", []),
+    (("auth_url", "base_url"), "https://api.staging.example", "age1x", False, "", []),
+    (("auth_url", "base_url"), "https://api.other.example", "age1x", False, "", ["AUDIENCE_BASE"]),
+    (("base_url",), "", "", True, "", ["AUTH_URL", "AUDIENCE_BASE"]),
+    (("auth_url", "audience_base"), "", "", False, "", ["BASE_URL", "RECIPIENTS"]),
+    (("auth_url", "base_url", "audience_base"), "", "", False, "age1y", ["RECIPIENTS"]),
+    (("auth_url", "base_url", "audience_base"), "", "", True, "age1y", ["RECIPIENTS"]),
+])  # fmt: skip
 @pytest.mark.parametrize("action", [Action.CREATE, Action.BLOCKED])
 def test_what_is_not_pinned(
     overridden: tuple[str, ...], base: str, recipients: str, plaintext: bool, of_config: str, missing: list[str],

@@ -54,178 +54,186 @@ def name_of(read: Callable[[], object], kind: type[ReconcilerError]) -> str:
     return caught.value.messages[0].name
 
 
-class TestInPrivate:
-    """Without recipients, in files of this machine."""
+# Without recipients, in files of this machine.
 
-    def test_comes_back(self, directory: Path) -> None:
-        """Head and body as they were, from a file that only its owner can read."""
-        responses = Responses(directory)
-        text = responses.keep(ATTEMPT, ANSWER)
-        opened = responses.open(text, None)
-        assert (HEAD, BODY) == (opened.head, opened.body)
-        (file,) = directory.iterdir()
-        assert (text, 0o600, 0o700) == (
-            f"file:{file.name}", file.stat().st_mode & 0o777, directory.stat().st_mode & 0o777,
-        )  # fmt: skip
-        assert ("k3y" in repr(opened), "k3y" in text) == (False, False)
 
-    def test_nothing_is_overwritten(self, directory: Path) -> None:
-        """A second response of an attempt has a file of its own."""
-        responses = Responses(directory)
-        texts = [responses.keep(ATTEMPT, ANSWER), responses.keep(ATTEMPT, Answer(Outcome.CREATED, body=b"second"))]
-        assert [BODY, b"second"] == [responses.open(text, None).body for text in texts]
-        (directory / f"{ATTEMPT}-response-half").touch()
-        for oldest_first in (texts, texts[::-1]):
-            for number, text in enumerate(oldest_first):
-                os.utime(directory / text.removeprefix("file:"), (number, number))
-            assert oldest_first == responses.left(ATTEMPT)
-
-    def test_a_secret_that_came_another_way(self, directory: Path) -> None:
-        """It has no head, and is no response."""
-        responses = Responses(directory)
-        text = responses.text_of_secret(ATTEMPT, b"k3y")
-        responses.save_secret(text, b"k3y")
-        opened = responses.open(text, None)
-        assert (b"", b"k3y", []) == (opened.head, opened.body, responses.left(ATTEMPT))
-
-    @pytest.mark.parametrize(
-        "text",
-        [
-            f"file:{ATTEMPT}-response-00000000", "file:../../etc/passwd", "file:", "file:/etc/passwd", "file",
-            f"file:{ATTEMPT}-response-00000001/../x", f"file:{ATTEMPT}-response-000000000", "k3y",
-        ],
+def test_comes_back(directory: Path) -> None:
+    """Head and body as they were, from a file that only its owner can read."""
+    responses = Responses(directory)
+    text = responses.keep(ATTEMPT, ANSWER)
+    opened = responses.open(text, None)
+    assert (HEAD, BODY) == (opened.head, opened.body)
+    (file,) = directory.iterdir()
+    assert (text, 0o600, 0o700) == (
+        f"file:{file.name}", file.stat().st_mode & 0o777, directory.stat().st_mode & 0o777,
     )  # fmt: skip
-    def test_a_file_of_another_machine(self, directory: Path, text: str) -> None:
-        """The record names a file that is not here, or a name that leads elsewhere: nothing is read or shown."""
-        (directory / f"{ATTEMPT}-response-00000001").mkdir(parents=True)
-        for name in ("x", f"{ATTEMPT}-response-000000000", "k3y"):
-            (directory / name).write_text("k3y")
-        assert name_of(lambda: Responses(directory).open(text, None), RecordError) == "response-elsewhere"
-
-    @pytest.mark.parametrize("attempt", ["../x", "*", "", "a/b"])
-    def test_an_attempt_from_a_record_leads_nowhere_else(self, directory: Path, attempt: str) -> None:
-        """It is looked for by its exact name."""
-        Responses(directory).keep(ATTEMPT, ANSWER)
-        assert Responses(directory).left(attempt) == []
+    assert ("k3y" in repr(opened), "k3y" in text) == (False, False)
 
 
-class TestPrepare:
-    """Before the first intent."""
-
-    def test_leaves_nothing(self, directory: Path) -> None:
-        """It is only tried."""
-        Responses(directory).prepare()
-        assert [] == list(directory.iterdir())
-
-    def test_a_directory_that_cannot_be_made(self, tmp_path: Path) -> None:
-        """Then no create may be sent."""
-        (tmp_path / "file").touch()
-        responses = Responses(tmp_path / "file" / "responses")
-        assert name_of(responses.prepare, RecordError) == "response-not-saved"
-        assert name_of(lambda: responses.keep(ATTEMPT, ANSWER), RecordError) == "response-not-saved"
-
-    @pytest.mark.parametrize("fails", [f"replace_file:{1 << 20}", "sync_directory:0"])
-    def test_a_disk_that_is_too_small(self, directory: Path, monkeypatch: pytest.MonkeyPatch, fails: str) -> None:
-        """There must be room for the longest response, and its name must reach the disk."""
-        name, _, most = fails.partition(":")
-
-        def fail(_: Path, data: bytes = b"\0", *__: int) -> None:
-            if len(data) > int(most):
-                raise OSError(errno.ENOSPC, "full")
-
-        monkeypatch.setattr(operation, name, fail)
-        assert name_of(Responses(directory).prepare, RecordError) == "response-not-saved"
-
-    def test_a_directory_of_everybody(self, tmp_path: Path) -> None:
-        """A directory that others can write to is refused."""
-        tmp_path.chmod(0o777)
-        assert name_of(Responses(tmp_path).prepare, SettingsError) == "unsafe-directory"
-
-    @pytest.mark.parametrize("recipient", ["age1nonsense", "AGE-SECRET-KEY-1k3y", ""])
-    def test_a_recipient_that_is_none(self, directory: Path, recipient: str) -> None:
-        """It is not shown: it may be the private key by mistake."""
-        recipients = [str(pyrage.x25519.Identity.generate().to_public()), recipient]
-        message = raised(SettingsError, Responses(directory, recipients).prepare)
-        assert ("bad-recipient", "recipient 2 is not an age public key") == (message.name, message.what)
+def test_nothing_is_overwritten(directory: Path) -> None:
+    """A second response of an attempt has a file of its own."""
+    responses = Responses(directory)
+    texts = [responses.keep(ATTEMPT, ANSWER), responses.keep(ATTEMPT, Answer(Outcome.CREATED, body=b"second"))]
+    assert [BODY, b"second"] == [responses.open(text, None).body for text in texts]
+    (directory / f"{ATTEMPT}-response-half").touch()
+    for oldest_first in (texts, texts[::-1]):
+        for number, text in enumerate(oldest_first):
+            os.utime(directory / text.removeprefix("file:"), (number, number))
+        assert oldest_first == responses.left(ATTEMPT)
 
 
-class TestSealed:
-    """With recipients, in the record."""
+def test_a_secret_that_came_another_way(directory: Path) -> None:
+    """It has no head, and is no response."""
+    responses = Responses(directory)
+    text = responses.text_of_secret(ATTEMPT, b"k3y")
+    responses.save_secret(text, b"k3y")
+    opened = responses.open(text, None)
+    assert (b"", b"k3y", []) == (opened.head, opened.body, responses.left(ATTEMPT))
 
-    def test_each_key_counts(self, directory: Path, identity: Path) -> None:
-        """After a rotation, a file with the old and the new key opens what either, or both, can open."""
-        keys = [pyrage.x25519.Identity.generate() for _ in range(3)]
-        identity.write_text("# old\n{}\n\n \t\n# new\n  {}  \n{}".format(*keys))
-        names = [str(key.to_public()) for key in keys]
-        for recipients in (*([name] for name in names), names):
-            assert Responses(directory).open(seal(BODY, recipients), identity).body == BODY
-        for number, key in enumerate(keys):
-            identity.write_text(str(key))
-            assert Responses(directory).open(seal(BODY, names), identity).body == BODY, number
 
-    def test_a_killed_run_loses_nothing(self, directory: Path, identity: Path) -> None:
-        """A copy is on the disk until the record holds the response."""
-        responses = Responses(directory, [recipient_of(identity)])
-        responses.prepare()
-        text = responses.keep(ATTEMPT, ANSWER)
-        assert [text] == responses.left(ATTEMPT)
-        responses.forget_sealed(ATTEMPT)
-        assert ([], []) == (responses.left(ATTEMPT), list(directory.iterdir()))
+@pytest.mark.parametrize("text", [
+    f"file:{ATTEMPT}-response-00000000", "file:../../etc/passwd", "file:", "file:/etc/passwd", "file",
+    f"file:{ATTEMPT}-response-00000001/../x", f"file:{ATTEMPT}-response-000000000", "k3y",
+])  # fmt: skip
+def test_a_file_of_another_machine(directory: Path, text: str) -> None:
+    """The record names a file that is not here, or a name that leads elsewhere: nothing is read or shown."""
+    (directory / f"{ATTEMPT}-response-00000001").mkdir(parents=True)
+    for name in ("x", f"{ATTEMPT}-response-000000000", "k3y"):
+        (directory / name).write_text("k3y")
+    assert name_of(lambda: Responses(directory).open(text, None), RecordError) == "response-elsewhere"
 
-    def test_only_sealed_copies_are_forgotten(self, directory: Path) -> None:
-        """A private file is the only copy."""
-        responses = Responses(directory)
-        text = responses.keep(ATTEMPT, ANSWER)
-        responses.forget_sealed(ATTEMPT)
-        assert [text] == responses.left(ATTEMPT)
 
-    def test_needs_no_disk(self, tmp_path: Path, identity: Path) -> None:
-        """In a container without a home the record is enough."""
-        (tmp_path / "file").touch()
-        responses = Responses(tmp_path / "file", [recipient_of(identity)])
-        responses.prepare()
-        assert responses.open(responses.keep(ATTEMPT, ANSWER), identity).body == BODY
-        assert [] == responses.left(ATTEMPT)
-        elsewhere = f"file:{ATTEMPT}-response-00000000"
-        assert name_of(lambda: responses.open(elsewhere, identity), RecordError) == "response-elsewhere"
+@pytest.mark.parametrize("attempt", ["../x", "*", "", "a/b"])
+def test_an_attempt_from_a_record_leads_nowhere_else(directory: Path, attempt: str) -> None:
+    """It is looked for by its exact name."""
+    Responses(directory).keep(ATTEMPT, ANSWER)
+    assert Responses(directory).left(attempt) == []
 
-    def test_another_identity(self, directory: Path, identity: Path) -> None:
-        """It opens nothing."""
-        text = Responses(directory, [str(pyrage.x25519.Identity.generate().to_public())]).keep(ATTEMPT, ANSWER)
-        assert name_of(lambda: Responses(directory).open(text, identity), RecordError) == "cannot-decrypt"
 
-    @pytest.mark.parametrize("text", ["age:", "age:!", "age:AAAA"])
-    def test_damaged(self, directory: Path, identity: Path, text: str) -> None:
-        """A text that is no age file is not opened."""
-        assert name_of(lambda: Responses(directory).open(text, identity), RecordError) == "cannot-decrypt"
+# Before the first intent.
 
-    @pytest.mark.parametrize(
-        ("content", "name"),
-        [
-            (b"# none\n", "cannot-decrypt"), (b"k3y\n", "bad-identity"), (b"\xff", "identity-unreadable"),
-            (None, "identity-unreadable"),
-        ],
-    )  # fmt: skip
-    def test_an_identity_file_that_is_none(
-        self, directory: Path, identity: Path, content: bytes | None, name: str
-    ) -> None:
-        """The error says so, and shows nothing of it."""
-        text = seal(BODY, [recipient_of(identity)])
-        identity.unlink()
-        if content is not None:
-            identity.write_bytes(content)
-        assert name == name_of(lambda: Responses(directory).open(text, identity), ReconcilerError)
 
-    def test_no_identity(self, directory: Path, identity: Path) -> None:
-        """One must be named: a secret is shown only if whoever asks means to decrypt it."""
-        text = seal(BODY, [recipient_of(identity)])
-        assert name_of(lambda: Responses(directory).open(text, None), SettingsError) == "no-identity"
+def test_leaves_nothing(directory: Path) -> None:
+    """It is only tried."""
+    Responses(directory).prepare()
+    assert [] == list(directory.iterdir())
 
-    @pytest.mark.parametrize("key", ["AGE-SECRET-KEY-1k3y", "age-secret-key-1k3y", "keys/AGE-Secret-Key-1k3y"])
-    def test_a_private_key_in_place_of_a_file(self, directory: Path, identity: Path, key: str) -> None:
-        """It is refused, and not shown, however it is written."""
-        text = seal(BODY, [recipient_of(identity)])
-        assert name_of(lambda: Responses(directory).open(text, Path(key)), SettingsError) == "identity-in-the-open"
+
+def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
+    """Then no create may be sent."""
+    (tmp_path / "file").touch()
+    responses = Responses(tmp_path / "file" / "responses")
+    assert name_of(responses.prepare, RecordError) == "response-not-saved"
+    assert name_of(lambda: responses.keep(ATTEMPT, ANSWER), RecordError) == "response-not-saved"
+
+
+@pytest.mark.parametrize("fails", [f"replace_file:{1 << 20}", "sync_directory:0"])
+def test_a_disk_that_is_too_small(directory: Path, monkeypatch: pytest.MonkeyPatch, fails: str) -> None:
+    """There must be room for the longest response, and its name must reach the disk."""
+    name, _, most = fails.partition(":")
+
+    def fail(_: Path, data: bytes = b"\0", *__: int) -> None:
+        if len(data) > int(most):
+            raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(operation, name, fail)
+    assert name_of(Responses(directory).prepare, RecordError) == "response-not-saved"
+
+
+def test_a_directory_of_everybody(tmp_path: Path) -> None:
+    """A directory that others can write to is refused."""
+    tmp_path.chmod(0o777)
+    assert name_of(Responses(tmp_path).prepare, SettingsError) == "unsafe-directory"
+
+
+@pytest.mark.parametrize("recipient", ["age1nonsense", "AGE-SECRET-KEY-1k3y", ""])
+def test_a_recipient_that_is_none(directory: Path, recipient: str) -> None:
+    """It is not shown: it may be the private key by mistake."""
+    recipients = [str(pyrage.x25519.Identity.generate().to_public()), recipient]
+    message = raised(SettingsError, Responses(directory, recipients).prepare)
+    assert ("bad-recipient", "recipient 2 is not an age public key") == (message.name, message.what)
+
+
+# With recipients, in the record.
+
+
+def test_each_key_counts(directory: Path, identity: Path) -> None:
+    """After a rotation, a file with the old and the new key opens what either, or both, can open."""
+    keys = [pyrage.x25519.Identity.generate() for _ in range(3)]
+    identity.write_text("# old\n{}\n\n \t\n# new\n  {}  \n{}".format(*keys))
+    names = [str(key.to_public()) for key in keys]
+    for recipients in (*([name] for name in names), names):
+        assert Responses(directory).open(seal(BODY, recipients), identity).body == BODY
+    for number, key in enumerate(keys):
+        identity.write_text(str(key))
+        assert Responses(directory).open(seal(BODY, names), identity).body == BODY, number
+
+
+def test_a_killed_run_loses_nothing(directory: Path, identity: Path) -> None:
+    """A copy is on the disk until the record holds the response."""
+    responses = Responses(directory, [recipient_of(identity)])
+    responses.prepare()
+    text = responses.keep(ATTEMPT, ANSWER)
+    assert [text] == responses.left(ATTEMPT)
+    responses.forget_sealed(ATTEMPT)
+    assert ([], []) == (responses.left(ATTEMPT), list(directory.iterdir()))
+
+
+def test_only_sealed_copies_are_forgotten(directory: Path) -> None:
+    """A private file is the only copy."""
+    responses = Responses(directory)
+    text = responses.keep(ATTEMPT, ANSWER)
+    responses.forget_sealed(ATTEMPT)
+    assert [text] == responses.left(ATTEMPT)
+
+
+def test_needs_no_disk(tmp_path: Path, identity: Path) -> None:
+    """In a container without a home the record is enough."""
+    (tmp_path / "file").touch()
+    responses = Responses(tmp_path / "file", [recipient_of(identity)])
+    responses.prepare()
+    assert responses.open(responses.keep(ATTEMPT, ANSWER), identity).body == BODY
+    assert [] == responses.left(ATTEMPT)
+    elsewhere = f"file:{ATTEMPT}-response-00000000"
+    assert name_of(lambda: responses.open(elsewhere, identity), RecordError) == "response-elsewhere"
+
+
+def test_another_identity(directory: Path, identity: Path) -> None:
+    """It opens nothing."""
+    text = Responses(directory, [str(pyrage.x25519.Identity.generate().to_public())]).keep(ATTEMPT, ANSWER)
+    assert name_of(lambda: Responses(directory).open(text, identity), RecordError) == "cannot-decrypt"
+
+
+@pytest.mark.parametrize("text", ["age:", "age:!", "age:AAAA"])
+def test_damaged(directory: Path, identity: Path, text: str) -> None:
+    """A text that is no age file is not opened."""
+    assert name_of(lambda: Responses(directory).open(text, identity), RecordError) == "cannot-decrypt"
+
+
+@pytest.mark.parametrize(("content", "name"), [
+    (b"# none\n", "cannot-decrypt"), (b"k3y\n", "bad-identity"), (b"\xff", "identity-unreadable"),
+    (None, "identity-unreadable"),
+])  # fmt: skip
+def test_an_identity_that_is_none(directory: Path, identity: Path, content: bytes | None, name: str) -> None:
+    """The error says so, and shows nothing of it."""
+    text = seal(BODY, [recipient_of(identity)])
+    identity.unlink()
+    if content is not None:
+        identity.write_bytes(content)
+    assert name == name_of(lambda: Responses(directory).open(text, identity), ReconcilerError)
+
+
+def test_no_identity(directory: Path, identity: Path) -> None:
+    """One must be named: a secret is shown only if whoever asks means to decrypt it."""
+    text = seal(BODY, [recipient_of(identity)])
+    assert name_of(lambda: Responses(directory).open(text, None), SettingsError) == "no-identity"
+
+
+@pytest.mark.parametrize("key", ["AGE-SECRET-KEY-1k3y", "age-secret-key-1k3y", "keys/AGE-Secret-Key-1k3y"])
+def test_a_private_key_in_place_of_a_file(directory: Path, identity: Path, key: str) -> None:
+    """It is refused, and not shown, however it is written."""
+    text = seal(BODY, [recipient_of(identity)])
+    assert name_of(lambda: Responses(directory).open(text, Path(key)), SettingsError) == "identity-in-the-open"
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -233,9 +241,8 @@ class TestSealed:
 def test_any_body(directory: Path, identity: Path, body: bytes, sealed: bool, reason: bytes) -> None:
     """Whatever the service sent comes back whole."""
     responses, head = (
-        Responses(directory, [recipient_of(identity)] if sealed else []),
-        HEAD.replace(b" Created", reason),
-    )
+        Responses(directory, [recipient_of(identity)] if sealed else []), HEAD.replace(b" Created", reason),
+    )  # fmt: skip
     opened = Responses(directory).open(responses.keep(ATTEMPT, Answer(Outcome.CREATED, head=head, body=body)), identity)
     assert (head, body) == (opened.head, opened.body)
 
@@ -246,13 +253,10 @@ def test_a_field(name: str, value: str) -> None:
     assert value == field_of(b'{"a": "text", "b": 7, "c": {"d": null}}', name)
 
 
-@pytest.mark.parametrize(
-    ("body", "names"),
-    [
-        (b'{"b": "k3y", "c": 1}', "b, c"), (b'["a"]', "none"), (b"{}", "none"), (b"", "none"), (b"k3y", "none"),
-        (b'"a"', "none"), (b"[" * 100_000, "none"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("body", "names"), [
+    (b'{"b": "k3y", "c": 1}', "b, c"), (b'["a"]', "none"), (b"{}", "none"), (b"", "none"), (b"k3y", "none"),
+    (b'"a"', "none"), (b"[" * 100_000, "none"),
+])  # fmt: skip
 def test_no_such_field(body: bytes, names: str) -> None:
     """The names of those that are there are given, and no value."""
     message = raised(Refused, field_of, body, "a")

@@ -80,14 +80,11 @@ def test_secrets_leave_the_environment(tmp_path: Path, monkeypatch: pytest.Monke
     assert "RECONCILER_A_B_CLIENT_SECRET" not in os.environ
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("NAME=plain", "plain"), ("export NAME=exported", "exported"), ('NAME="two words"', "two words"),
-        ("NAME='$HOME ${HOME}'", "$HOME ${HOME}"), ("NAME=$HOME", "$HOME"), ("\ufeffNAME=marked", "marked"),
-        ("# NAME=comment\nNAME=after # a comment", "after"), ("NAME=first\nNAME=last", "last"), ("NAME", None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "value"), [
+    ("NAME=plain", "plain"), ("export NAME=exported", "exported"), ('NAME="two words"', "two words"),
+    ("NAME='$HOME ${HOME}'", "$HOME ${HOME}"), ("NAME=$HOME", "$HOME"), ("\ufeffNAME=marked", "marked"),
+    ("# NAME=comment\nNAME=after # a comment", "after"), ("NAME=first\nNAME=last", "last"), ("NAME", None),
+])  # fmt: skip
 def test_what_dotenv_may_hold(tmp_path: Path, text: str, value: str | None) -> None:
     """The usual syntax, in which nothing is substituted: a secret may hold any sign."""
     (tmp_path / ".env").write_text(text)
@@ -107,13 +104,10 @@ def test_no_dotenv(tmp_path: Path) -> None:
     assert Sources({}, tmp_path).get("A") is None
 
 
-@pytest.mark.parametrize(
-    ("make", "name"),
-    [
-        (lambda path: path.write_bytes(b"hunter2\xff"), "setting-not-utf-8"), (os.mkfifo, "setting-not-a-file"),
-        (lambda path: path.write_bytes(b"x" * 65_537), "setting-too-large"), (Path.mkdir, "setting-not-a-file"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("make", "name"), [
+    (lambda path: path.write_bytes(b"hunter2\xff"), "setting-not-utf-8"), (os.mkfifo, "setting-not-a-file"),
+    (lambda path: path.write_bytes(b"x" * 65_537), "setting-too-large"), (Path.mkdir, "setting-not-a-file"),
+])  # fmt: skip
 def test_a_file_that_cannot_be_used(tmp_path: Path, make: Callable[[Path], object], name: str) -> None:
     """It is an error that names the file, and never an unset variable; it shows nothing and does not block."""
     make(tmp_path / "NAME")
@@ -135,13 +129,10 @@ def test_a_dotenv_that_cannot_be_looked_up(tmp_path: Path) -> None:
     assert "setting-unreadable" == raised(SettingsError, Sources({}, tmp_path).get, "A").name
 
 
-@pytest.mark.parametrize(
-    ("environ", "value"),
-    [
-        ({}, "2"), ({SECRETS_DIR: ""}, "2"), ({SECRETS_DIR: "first"}, "1"), ({"CI": "1"}, None),
-        ({SECRETS_DIR: "first", "CI": "1"}, "1"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("environ", "value"), [
+    ({}, "2"), ({SECRETS_DIR: ""}, "2"), ({SECRETS_DIR: "first"}, "1"), ({"CI": "1"}, None),
+    ({SECRETS_DIR: "first", "CI": "1"}, "1"),
+])  # fmt: skip
 def test_the_directory_may_be_named_in_dotenv(tmp_path: Path, environ: dict[str, str], value: str | None) -> None:
     """Relative to the working directory; if the environment names one too, that one counts."""
     (tmp_path / ".env").write_text(f"{SECRETS_DIR}=second\n")

@@ -21,27 +21,8 @@ from reconciler.operations.project import Flags, Project
 from reconciler.operations.settings import Sources
 from reconciler.operations.statements import CONFLICTS, append, prepare, refuse_unexpected
 from reconciler.planning.duplicates import find_duplicates
-from reconciler.record.facts import (
-    Begun,
-    Closed,
-    Exists,
-    LossOpened,
-    Received,
-    RemovalConfirmed,
-)
-from reconciler.record.statements import (
-    AcceptLoss,
-    Begin,
-    CancelRemoval,
-    Complete,
-    ConfirmRemoval,
-    Import,
-    Move,
-    Rebind,
-    RequestRemoval,
-    Resolve,
-    SetSecret,
-)
+from reconciler.record import statements as said
+from reconciler.record.facts import Begun, Closed, Exists, LossOpened, Received, RemovalConfirmed
 
 if TYPE_CHECKING:
     from reconciler.errors import ReconcilerError
@@ -79,350 +60,361 @@ def status(project: MemoryProject, attempt: str) -> Status:
     return project.record_at().attempts[attempt].status
 
 
-class TestResolve:
-    """Unknown outcomes are settled."""
-
-    def test_signs_need_force(self) -> None:
-        """Notifications at its URL that nothing else explains are mere signs: --force overrules them."""
-        now, url = time_of(NOW), URL.format("offers")
-        heard = Received(at=now, base_url=API, url=url, code="ONB10001", first=now, last=now)
-        project = project_with(*unknown("a", OFFERS), heard)
-        assert refusal(project, Resolve(OFFERS, created=False)) == ["resolve-against-signs"]
-        project.say(Resolve(OFFERS, created=False, attempts=("a",), force=True))
-        assert status(project, "a") is Status.GONE
+# Unknown outcomes are settled.
 
 
-class TestImport:
-    """What was created by other means is recorded."""
-
-    @pytest.mark.parametrize("template", [URL.format("offers"), OWN])
-    def test_another_one_is_named_by_an_id(self, template: str) -> None:
-        """A subscription beside the recorded one is recorded by an id, and delivered twice from then on, said once."""
-        desired = desired_of({OFFERS: (("ONB10001",), template)})
-        url = template.replace("{attempt}", "a")
-        project = project_with(*created("a", OFFERS, url=url, template=template), desired=desired)
-        (notice,) = prepare(project, Import(OFFERS)).shown
-        (way,) = notice.steps
-        assert way.command[:5] == ("reconciler", "state", "import", OFFERS, "--attempt")
-        another = Import(OFFERS, attempt=ID if way.command[5] == "ID" else way.command[5])
-        assert [fact.beside for fact in project.say(another).facts if isinstance(fact, Exists)] == [("a",)]
-        assert project.say(another).facts == ()
-        found = find_duplicates(project.record_at())
-        assert (len(found.delivered), found.recorded) == (1, ())
-
-    def test_unknown_create_may_be_what_was_imported(self) -> None:
-        """A history that was merged brings a create which may be the import: that it exists makes no second one."""
-        project = project_with(desired=desired_of({OFFERS: (("ONB10001",), URL.format("offers"))}))
-        project.say(Import(OFFERS))
-        project.add(*unknown("a", OFFERS))
-        project.say(Resolve(OFFERS, created=True, attempts=("a",)))
-        found = find_duplicates(project.record_at())
-        assert (found.delivered, len(found.recorded)) == ((), 1)
-
-    def test_what_replaced_an_import_removed_by_mistake_is_another(self) -> None:
-        """The import and what was created in its place deliver twice: neither may be the other."""
-        project = project_with(desired=desired_of({OFFERS: (("ONB10001",), URL.format("offers"))}))
-        project.say(Import(OFFERS))
-        (held,) = project.record_at().attempts
-        project.say(ConfirmRemoval(OFFERS, attempts=(held,)))
-        project.add(*created("a", OFFERS))
-        assert steps_shown(project, Import(OFFERS))[0].endswith(f"--created --attempt {held} --force")
-        project.say(Resolve(OFFERS, created=True, attempts=(held,), force=True))
-        assert len(find_duplicates(project.record_at()).delivered) == 1
-
-    def test_values_are_checked_as_in_config(self) -> None:
-        """A URL or a code that config/ would not take is not recorded either; nor is a template."""
-        project = project_with()
-        bad = Import(OFFERS, url="http://hooks.example/x", codes=("onb1",))
-        assert refusal(project, bad, SettingsError) == ["url-http", "bad-code"]
-        assert refusal(project, Import(OFFERS, url=OWN, codes=("ONB10001",))) == ["attempt-needed"]
-
-    @pytest.mark.parametrize("code", ["ONB10001", "LOA99999"])
-    @pytest.mark.parametrize(
-        "form",
-        [
-            "{},ONB10011", "{}1", "{} ", "{}\n", " {}", "A{}", "{}-", "{0}{0}", "", "ONB1000", "onb10001",
-            "ONB\uff11\uff10\uff10\uff10\uff11",
-        ],
-    )  # fmt: skip
-    def test_a_code_is_taken_whole(self, form: str, code: str) -> None:
-        """More or less than one code is none, in whatever place among those given."""
-        project = project_with()
-        for codes in ((form.format(code),), (code, form.format(code)), (form.format(code), code)):
-            assert refusal(project, Import(OFFERS, url=URL.format("o"), codes=codes), SettingsError) == ["bad-code"]
+def test_signs_need_force() -> None:
+    """Notifications at its URL that nothing else explains are mere signs: --force overrules them."""
+    now, url = time_of(NOW), URL.format("offers")
+    heard = Received(at=now, base_url=API, url=url, code="ONB10001", first=now, last=now)
+    project = project_with(*unknown("a", OFFERS), heard)
+    assert refusal(project, said.Resolve(OFFERS, created=False)) == ["resolve-against-signs"]
+    project.say(said.Resolve(OFFERS, created=False, attempts=("a",), force=True))
+    assert status(project, "a") is Status.GONE
 
 
-class TestLosses:
-    """Losses are accepted and ended."""
-
-    def test_accept_loss_names_the_heads_missed(self) -> None:
-        """A record that was set back goes on from what there is, with a loss open; waiting statements are refused."""
-        project = project_with()
-        before = project.stores["memory:a"].data
-        project.add(*created("a", OFFERS))
-        head = project.journal.read().record.head
-        project.stores["memory:a"].data = before
-        assert refusal(project, Complete()) == ["heads-missing"]
-        assert prepare(project, AcceptLoss()).weakens
-        project.say(AcceptLoss())
-        assert project.record_at().contains(head)
-        assert project.journal.read().standing.first_gate_open
-        assert not project.plan_opens()
-
-    def test_accept_loss_begins_a_missing_record_under_its_id(self) -> None:
-        """From nothing it goes on under the id that the note names, and needs `complete`."""
-        project = project_with(*created("a", OFFERS))
-        head = project.record_at().head
-        project.stores["memory:a"].data = None
-        with pytest.raises(RecordMissing):
-            project.say(Complete())
-        project.say(AcceptLoss())
-        assert (project.record_at().id, project.record_at().contains(head)) == (RECORD, True)
-        assert not project.plan_opens()
-
-    def test_accept_loss_makes_the_second_place_again(self) -> None:
-        """A missing second place closes the gate until the loss is accepted."""
-        project = project_with(*created("a", OFFERS))
-        project.stores["memory:a"].second = ""
-        assert refusal(project, RequestRemoval(OFFERS)) == ["second-missing"]
-        project.say(AcceptLoss())
-        assert project.stores["memory:a"].second == project.record_at().head
-
-    def test_accept_loss_may_be_said_of_a_restored_record(self) -> None:
-        """Whoever restored a bucket says so, though this machine misses nothing; pasted twice, it opens one loss."""
-        project = project_with()
-        assert project.say(AcceptLoss()).facts
-        assert project.say(AcceptLoss()).facts == ()
-        project.clock += 375
-        assert project.say(AcceptLoss()).facts
-
-    def test_accept_loss_needs_a_closed_record_to_be_lost_elsewhere(self) -> None:
-        """Towards a place that continues it, it is refused; towards one that is missing or closed, it opens again."""
-        project = project_with(Closed(at=time_of(NOW), to="memory:b", loss="begun"))
-        assert refusal(project, Complete()) == ["record-closed"]
-        project.stores["memory:b"] = MemoryStore(record_of(*created("a", OFFERS)))
-        assert refusal(project, AcceptLoss()) == ["record-continues"]
-        project.stores["memory:b"].data = record_of(Closed(at=time_of(NOW), to="memory:c"))
-        project.say(AcceptLoss())
-        assert project.record_at().closed_to == ""
-
-    def test_accept_loss_needs_a_known_record(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Where nothing is known, the record begins with `state init`, which a CI runner is not told."""
-        assert steps(MemoryProject(), AcceptLoss()) == ["reconciler state init"]
-        monkeypatch.setenv("CI", "true")
-        assert steps(MemoryProject(), AcceptLoss()) == []
+# What was created by other means is recorded.
 
 
-class TestBegin:
-    """A record begins."""
-
-    def test_begins_with_a_loss(self) -> None:
-        """A new record is not taken for complete, and tells its id for config/."""
-        project = MemoryProject(desired=desired_of(state="memory:a"))
-        project.flags = Flags()
-        begin, outcome = prepare(project, Begin()), project.say(Begin())
-        assert [type(fact) for fact in outcome.facts] == [Begun, LossOpened]
-        assert [message.name for message in outcome.messages] == ["record-begun"]
-        commands = commands_in(begin.shown)
-        assert f"reconciler state complete --loss {begin.ids[0]}" in commands  # pasted late, it ends no later one
-        assert project.journal.read().standing.first_gate_open
-        assert not project.plan_opens()
-
-    def test_rehearsal_names_no_record_in_config(self) -> None:
-        """Where a variable or flag names the place, `record:` is not looked at: it stays that of the real record."""
-        assert MemoryProject().say(Begin()).messages == ()
-
-    def test_refused_where_a_record_is_known(self) -> None:
-        """There is one, config/ names one, this machine or the second place knows one."""
-        project = project_with()
-        assert refusal(project, Begin()) == ["record-exists"]
-        assert steps(project, Begin()) == ["reconciler state show"]
-        begun = project_with(complete=False)
-        assert steps(begun, Begin())[1:] == ["reconciler state complete --loss begun"]
-        project.stores["memory:a"].data = None
-        assert refusal(project, Begin()) == ["record-known"]
-        fresh = MemoryProject(project.stores)
-        fresh.journal.expected = RECORD
-        assert refusal(fresh, Begin()) == ["record-named"]
-        fresh = MemoryProject({"memory:a": MemoryStore(second=True)})
-        fresh.stores["memory:a"].second = "f" * 64
-        assert refusal(fresh, Begin()) == ["record-known"]
+@pytest.mark.parametrize("template", [URL.format("offers"), OWN])
+def test_another_one_is_named_by_an_id(template: str) -> None:
+    """A subscription beside the recorded one is recorded by an id, and delivered twice from then on, said once."""
+    desired = desired_of({OFFERS: (("ONB10001",), template)})
+    url = template.replace("{attempt}", "a")
+    project = project_with(*created("a", OFFERS, url=url, template=template), desired=desired)
+    (notice,) = prepare(project, said.Import(OFFERS)).shown
+    (way,) = notice.steps
+    assert way.command[:5] == ("reconciler", "state", "import", OFFERS, "--attempt")
+    another = said.Import(OFFERS, attempt=ID if way.command[5] == "ID" else way.command[5])
+    assert [fact.beside for fact in project.say(another).facts if isinstance(fact, Exists)] == [("a",)]
+    assert project.say(another).facts == ()
+    found = find_duplicates(project.record_at())
+    assert (len(found.delivered), found.recorded) == (1, ())
 
 
-class TestRemoval:
-    """The operator is asked, and answers."""
-
-    def test_a_subscription_that_is_recorded_twice_is_pointed_out(self) -> None:
-        """Once one of the two is confirmed as removed, the other would go on counting as in force."""
-        imported = Exists(at=time_of(NOW), attempt="b", what=what(LOANS, url=URL.format("offers"), settled_by=0))
-        project = project_with(*created("a", OFFERS, "ONB10001", "ONB10002"), imported)
-        assert prepare(project, ConfirmRemoval(OFFERS, ("a",))).shown[-1].name == "recorded-twice"
-        other = [f"reconciler removal confirm {LOANS} --attempt b"]
-        for codes, advised in (((), other), (("ONB10001",), other), (("ONB10002",), [])):
-            assert advised == steps_shown(project, ConfirmRemoval(OFFERS, ("a",), codes))
-        assert [] == steps_shown(project, ConfirmRemoval(f"{EU}/*", ("a", "b")))
+def test_unknown_create_may_be_what_was_imported() -> None:
+    """A history that was merged brings a create which may be the import: that it exists makes no second one."""
+    project = project_with(desired=desired_of({OFFERS: (("ONB10001",), URL.format("offers"))}))
+    project.say(said.Import(OFFERS))
+    project.add(*unknown("a", OFFERS))
+    project.say(said.Resolve(OFFERS, created=True, attempts=("a",)))
+    found = find_duplicates(project.record_at())
+    assert (found.delivered, len(found.recorded)) == ((), 1)
 
 
-class TestAppending:
-    """What was shown is appended, and nothing else."""
-
-    def test_digest_leaves_out_time_person_and_new_ids(self) -> None:
-        """What one person reviewed another one can append later; of other facts the digest differs."""
-        desired = desired_of({OFFERS: (("ONB10001",), URL.format("o")), LOANS: (("ONB10002",), URL.format("l"))})
-        project = project_with(desired=desired)
-        other = MemoryProject(project.stores, desired)
-        other.clock = NOW + 500
-        other.person = "somebody else"
-        digest = prepare(project, Import(OFFERS)).digest
-        assert digest == prepare(other, Import(OFFERS)).digest
-        assert digest != prepare(project, Import(LOANS)).digest
-        with pytest.raises(Refused):
-            refuse_unexpected(prepare(project, Import(LOANS)), digest)
-        both = prepare(project, Import("*/*"))
-        assert both.ids == tuple(fact.attempt for fact in both.facts if isinstance(fact, Exists))
-        assert len({*both.ids}) == 2
-
-    @pytest.mark.parametrize("statement", [Begin(), AcceptLoss(), Import(OFFERS)])
-    def test_appends_the_ids_that_were_shown(self, statement: Statement) -> None:
-        """A new record, loss or attempt has the id that a person was shown, after a conflict too."""
-        desired = desired_of({OFFERS: (("ONB10001",), URL.format("o"))})
-        project = MemoryProject(desired=desired) if statement == Begin() else project_with(desired=desired)
-        proposal = prepare(project, statement)
-        project.stores["memory:a"].declare_failures(MOVED)
-        assert append(project, statement, proposal).facts == proposal.facts
-
-    def test_appends_only_what_was_shown(self) -> None:
-        """If the record has changed what a statement comes to, it is refused."""
-        project = project_with(*unknown("a", OFFERS))
-        statement = Resolve(OFFERS, created=False)
-        proposal = prepare(project, statement)
-        project.add(*unknown("b", OFFERS, "ONB10002"))
-        assert raised(Refused, append, project, statement, proposal).name == "record-changed"
-
-    def test_tells_when_somebody_said_it_meanwhile(self) -> None:
-        """Two people who say the same of one attempt: the second has nothing left to do."""
-        project = project_with(*unknown("a", OFFERS))
-        proposal = prepare(project, Resolve(OFFERS, created=False))
-        MemoryProject(project.stores).say(Resolve(OFFERS, created=False))
-        assert append(project, Resolve(OFFERS, created=False), proposal).facts == ()
-
-    def test_conflicts_are_proposed_again(self) -> None:
-        """Another run's append changes nothing if the statement comes to the same; ten in a row end it."""
-        project = project_with(*unknown("a", OFFERS))
-        store = project.stores["memory:a"]
-        store.declare_failures(MOVED, MOVED)
-        assert project.say(Resolve(OFFERS, created=True)).facts
-        store.declare_failures(*[HeadMoved(*MOVED.messages)] * CONFLICTS)
-        assert refusal(project, RequestRemoval(OFFERS)) == ["too-many-conflicts"]
-
-    @pytest.mark.parametrize("times", [1, 3, CONFLICTS - 1])
-    @pytest.mark.parametrize(
-        "statement",
-        [Resolve(OFFERS, created=True), Import(LOANS), Move(OFFERS, LOANS), SetSecret(OFFERS, "sealed", "a")],
-    )
-    def test_goes_through_after_those_who_were_first(self, statement: Statement, times: int) -> None:
-        """The record is read again after each conflict, with what the others appended."""
-        desired = desired_of({LOANS: (("ONB10001",), URL.format("loans"))})
-        project = project_with(*unknown("a", OFFERS), desired=desired)
-        others = MemoryProject(project.stores)
-        store = project.stores["memory:a"]
-        proposal, appends = prepare(project, statement), store.append
-
-        def overtaken(*arguments: Any, **second: Any) -> None:
-            nonlocal times
-            times -= 1
-            store.append = appends  # type: ignore[method-assign]
-            others.add(*created(f"other{times}", f"{EU}/other"))
-            if times:
-                store.append = overtaken  # type: ignore[method-assign]
-            appends(*arguments, **second)
-
-        store.append = overtaken  # type: ignore[method-assign]
-        outcome = append(project, statement, proposal)
-        assert (len(proposal.facts), outcome.head) == (len(outcome.facts), project.record_at().head)
-        assert 0 == times
-
-    @pytest.mark.parametrize("problem", [MOVED, DOWN])
-    def test_lost_answer_is_believed_once_the_record_shows_it(self, problem: Exception) -> None:
-        """An append that was done and reported as failed is not done twice."""
-        project = project_with(*created("a", OFFERS))
-        project.stores["memory:a"].declare_lost_answers(problem)
-        assert project.say(RequestRemoval(OFFERS)).facts
-        assert len(project.record_at().attempts["a"].requests) == 1
-
-    def test_failure_is_raised_if_the_record_does_not_show_it(self) -> None:
-        """A store that failed is believed."""
-        project = project_with(*created("a", OFFERS))
-        project.stores["memory:a"].declare_failures(DOWN)
-        assert refusal(project, RequestRemoval(OFFERS), StoreUnavailable) == ["store-down"]
-
-    def test_confirmed_facts_carry_time_and_person(self) -> None:
-        """Each fact says when, and who said it."""
-        project = project_with(*created("a", OFFERS))
-        (fact,) = project.say(ConfirmRemoval(OFFERS, ("a",))).facts
-        assert isinstance(fact, RemovalConfirmed)
-        assert (fact.at, fact.by) == (time_of(NOW), {"user": "somebody"})
+def test_what_replaced_an_import_removed_by_mistake_is_another() -> None:
+    """The import and what was created in its place deliver twice: neither may be the other."""
+    project = project_with(desired=desired_of({OFFERS: (("ONB10001",), URL.format("offers"))}))
+    project.say(said.Import(OFFERS))
+    (held,) = project.record_at().attempts
+    project.say(said.ConfirmRemoval(OFFERS, attempts=(held,)))
+    project.add(*created("a", OFFERS))
+    assert steps_shown(project, said.Import(OFFERS))[0].endswith(f"--created --attempt {held} --force")
+    project.say(said.Resolve(OFFERS, created=True, attempts=(held,), force=True))
+    assert len(find_duplicates(project.record_at()).delivered) == 1
 
 
-class TestTwice:
-    """Whatever is pasted again settles nothing else."""
-
-    STATEMENTS = (
-        *(Resolve(where, created=said, attempts=("u",)) for where in (OFFERS, "*/*") for said in (True, False)),
-        *(kind(OFFERS, ("a",)) for kind in (RequestRemoval, CancelRemoval, ConfirmRemoval)),
-        *(kind(OFFERS, ("a",), ("ONB10002",)) for kind in (RequestRemoval, CancelRemoval, ConfirmRemoval)),
-        Import(LOANS), Move(OFFERS, f"{EU}/moved"), Rebind(EU), Complete(("begun",)), AcceptLoss(),
-    )  # fmt: skip
-
-    @settings(max_examples=150)
-    @given(st.lists(st.sampled_from(STATEMENTS), min_size=1, max_size=6))
-    def test_said_again_it_changes_nothing(self, statements: list[Statement]) -> None:
-        """After any statements, one that was accepted changes no attempt and no loss when it is said once more."""
-        desired = desired_of({LOANS: (("ONB10003",), URL.format("loans"))})
-        facts = [*created("a", OFFERS, "ONB10001", "ONB10002"), *unknown("u", OFFERS, "ONB10004")]
-        facts += created("b", OFFERS, "ONB10005")
-        project = project_with(*facts, desired=desired, complete=False)
-        for statement in statements:
-            try:
-                project.say(statement)
-            except (Refused, SelectionError):
-                continue
-            before = project.record_at()
-            project.add(*created("later", f"{EU}/later"))
-            with suppress(Refused, SelectionError):
-                assert project.say(statement).facts == ()
-            after = project.record_at()
-            assert {name: after.attempts[name] for name in before.attempts} == dict(before.attempts)
-            assert after.open_losses == before.open_losses
-            assert after.attempts["b"].status is Status.LIVE
+def test_values_are_checked_as_in_config() -> None:
+    """A URL or a code that config/ would not take is not recorded either; nor is a template."""
+    project = project_with()
+    bad = said.Import(OFFERS, url="http://hooks.example/x", codes=("onb1",))
+    assert refusal(project, bad, SettingsError) == ["url-http", "bad-code"]
+    assert refusal(project, said.Import(OFFERS, url=OWN, codes=("ONB10001",))) == ["attempt-needed"]
 
 
-class TestFiles:
-    """A record in a file belongs to one machine."""
+@pytest.mark.parametrize("code", ["ONB10001", "LOA99999"])
+@pytest.mark.parametrize("form", [
+    "{},ONB10011", "{}1", "{} ", "{}\n", " {}", "A{}", "{}-", "{0}{0}", "", "ONB1000", "onb10001",
+    "ONB\uff11\uff10\uff10\uff10\uff11",
+])  # fmt: skip
+def test_a_code_is_taken_whole(form: str, code: str) -> None:
+    """More or less than one code is none, in whatever place among those given."""
+    project = project_with()
+    for codes in ((form.format(code),), (code, form.format(code)), (form.format(code), code)):
+        assert refusal(project, said.Import(OFFERS, url=URL.format("o"), codes=codes), SettingsError) == ["bad-code"]
 
-    def project(self, path: Path) -> Project:
-        """Return a project with a record in a file, and a loss open."""
-        project = Project(Flags(state=str(path)), Sources({}, Path()))
-        project.__dict__["desired"] = desired_of()
-        return project
 
-    def test_file_from_elsewhere_begins_with_accept_loss(self, tmp_path: Path) -> None:
-        """A file that was copied by hand closes the first gate, until someone accepts it with a loss open."""
-        project = self.project(tmp_path / "a.jsonl")
-        append(project, Begin(complete=True), prepare(project, Begin(complete=True)))
-        assert project.journal.read().standing.open
-        (tmp_path / "b.jsonl").write_bytes((tmp_path / "a.jsonl").read_bytes())
-        copied = self.project(tmp_path / "b.jsonl")
-        assert raised(Refused, prepare, copied, Complete()).name == "file-not-from-here"
-        append(copied, AcceptLoss(), prepare(copied, AcceptLoss()))
-        assert copied.journal.read().standing.first_gate_open
+# Losses are accepted and ended.
+
+
+def test_accept_loss_names_the_heads_missed() -> None:
+    """A record that was set back goes on from what there is, with a loss open; waiting statements are refused."""
+    project = project_with()
+    before = project.stores["memory:a"].data
+    project.add(*created("a", OFFERS))
+    head = project.journal.read().record.head
+    project.stores["memory:a"].data = before
+    assert refusal(project, said.Complete()) == ["heads-missing"]
+    assert prepare(project, said.AcceptLoss()).weakens
+    project.say(said.AcceptLoss())
+    assert project.record_at().contains(head)
+    assert project.journal.read().standing.first_gate_open
+    assert not project.plan_opens()
+
+
+def test_accept_loss_begins_a_missing_record_under_its_id() -> None:
+    """From nothing it goes on under the id that the note names, and needs `complete`."""
+    project = project_with(*created("a", OFFERS))
+    head = project.record_at().head
+    project.stores["memory:a"].data = None
+    with pytest.raises(RecordMissing):
+        project.say(said.Complete())
+    project.say(said.AcceptLoss())
+    assert (project.record_at().id, project.record_at().contains(head)) == (RECORD, True)
+    assert not project.plan_opens()
+
+
+def test_accept_loss_makes_the_second_place_again() -> None:
+    """A missing second place closes the gate until the loss is accepted."""
+    project = project_with(*created("a", OFFERS))
+    project.stores["memory:a"].second = ""
+    assert refusal(project, said.RequestRemoval(OFFERS)) == ["second-missing"]
+    project.say(said.AcceptLoss())
+    assert project.stores["memory:a"].second == project.record_at().head
+
+
+def test_accept_loss_may_be_said_of_a_restored_record() -> None:
+    """Whoever restored a bucket says so, though this machine misses nothing; pasted twice, it opens one loss."""
+    project = project_with()
+    assert project.say(said.AcceptLoss()).facts
+    assert project.say(said.AcceptLoss()).facts == ()
+    project.clock += 375
+    assert project.say(said.AcceptLoss()).facts
+
+
+def test_accept_loss_needs_a_closed_record_to_be_lost_elsewhere() -> None:
+    """Towards a place that continues it, it is refused; towards one that is missing or closed, it opens again."""
+    project = project_with(Closed(at=time_of(NOW), to="memory:b", loss="begun"))
+    assert refusal(project, said.Complete()) == ["record-closed"]
+    project.stores["memory:b"] = MemoryStore(record_of(*created("a", OFFERS)))
+    assert refusal(project, said.AcceptLoss()) == ["record-continues"]
+    project.stores["memory:b"].data = record_of(Closed(at=time_of(NOW), to="memory:c"))
+    project.say(said.AcceptLoss())
+    assert project.record_at().closed_to == ""
+
+
+def test_accept_loss_needs_a_known_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing is known, the record begins with `state init`, which a CI runner is not told."""
+    assert steps(MemoryProject(), said.AcceptLoss()) == ["reconciler state init"]
+    monkeypatch.setenv("CI", "true")
+    assert steps(MemoryProject(), said.AcceptLoss()) == []
+
+
+# A record begins.
+
+
+def test_begins_with_a_loss() -> None:
+    """A new record is not taken for complete, and tells its id for config/."""
+    project = MemoryProject(desired=desired_of(state="memory:a"))
+    project.flags = Flags()
+    begin, outcome = prepare(project, said.Begin()), project.say(said.Begin())
+    assert [type(fact) for fact in outcome.facts] == [Begun, LossOpened]
+    assert [message.name for message in outcome.messages] == ["record-begun"]
+    commands = commands_in(begin.shown)
+    assert f"reconciler state complete --loss {begin.ids[0]}" in commands  # pasted late, it ends no later one
+    assert project.journal.read().standing.first_gate_open
+    assert not project.plan_opens()
+
+
+def test_rehearsal_names_no_record_in_config() -> None:
+    """Where a variable or flag names the place, `record:` is not looked at: it stays that of the real record."""
+    assert MemoryProject().say(said.Begin()).messages == ()
+
+
+def test_refused_where_a_record_is_known() -> None:
+    """There is one, config/ names one, this machine or the second place knows one."""
+    project = project_with()
+    assert refusal(project, said.Begin()) == ["record-exists"]
+    assert steps(project, said.Begin()) == ["reconciler state show"]
+    begun = project_with(complete=False)
+    assert steps(begun, said.Begin())[1:] == ["reconciler state complete --loss begun"]
+    project.stores["memory:a"].data = None
+    assert refusal(project, said.Begin()) == ["record-known"]
+    fresh = MemoryProject(project.stores)
+    fresh.journal.expected = RECORD
+    assert refusal(fresh, said.Begin()) == ["record-named"]
+    fresh = MemoryProject({"memory:a": MemoryStore(second=True)})
+    fresh.stores["memory:a"].second = "f" * 64
+    assert refusal(fresh, said.Begin()) == ["record-known"]
+
+
+# The operator is asked, and answers.
+
+
+def test_a_subscription_that_is_recorded_twice_is_pointed_out() -> None:
+    """Once one of the two is confirmed as removed, the other would go on counting as in force."""
+    imported = Exists(at=time_of(NOW), attempt="b", what=what(LOANS, url=URL.format("offers"), settled_by=0))
+    project = project_with(*created("a", OFFERS, "ONB10001", "ONB10002"), imported)
+    assert prepare(project, said.ConfirmRemoval(OFFERS, ("a",))).shown[-1].name == "recorded-twice"
+    other = [f"reconciler removal confirm {LOANS} --attempt b"]
+    for codes, advised in (((), other), (("ONB10001",), other), (("ONB10002",), [])):
+        assert advised == steps_shown(project, said.ConfirmRemoval(OFFERS, ("a",), codes))
+    assert [] == steps_shown(project, said.ConfirmRemoval(f"{EU}/*", ("a", "b")))
+
+
+# What was shown is appended, and nothing else.
+
+
+def test_digest_leaves_out_time_person_and_new_ids() -> None:
+    """What one person reviewed another one can append later; of other facts the digest differs."""
+    desired = desired_of({OFFERS: (("ONB10001",), URL.format("o")), LOANS: (("ONB10002",), URL.format("l"))})
+    project = project_with(desired=desired)
+    other = MemoryProject(project.stores, desired)
+    other.clock = NOW + 500
+    other.person = "somebody else"
+    digest = prepare(project, said.Import(OFFERS)).digest
+    assert digest == prepare(other, said.Import(OFFERS)).digest
+    assert digest != prepare(project, said.Import(LOANS)).digest
+    with pytest.raises(Refused):
+        refuse_unexpected(prepare(project, said.Import(LOANS)), digest)
+    both = prepare(project, said.Import("*/*"))
+    assert both.ids == tuple(fact.attempt for fact in both.facts if isinstance(fact, Exists))
+    assert len({*both.ids}) == 2
+
+
+@pytest.mark.parametrize("statement", [said.Begin(), said.AcceptLoss(), said.Import(OFFERS)])
+def test_appends_the_ids_that_were_shown(statement: Statement) -> None:
+    """A new record, loss or attempt has the id that a person was shown, after a conflict too."""
+    desired = desired_of({OFFERS: (("ONB10001",), URL.format("o"))})
+    project = MemoryProject(desired=desired) if statement == said.Begin() else project_with(desired=desired)
+    proposal = prepare(project, statement)
+    project.stores["memory:a"].declare_failures(MOVED)
+    assert append(project, statement, proposal).facts == proposal.facts
+
+
+def test_appends_only_what_was_shown() -> None:
+    """If the record has changed what a statement comes to, it is refused."""
+    project = project_with(*unknown("a", OFFERS))
+    statement = said.Resolve(OFFERS, created=False)
+    proposal = prepare(project, statement)
+    project.add(*unknown("b", OFFERS, "ONB10002"))
+    assert raised(Refused, append, project, statement, proposal).name == "record-changed"
+
+
+def test_tells_when_somebody_said_it_meanwhile() -> None:
+    """Two people who say the same of one attempt: the second has nothing left to do."""
+    project = project_with(*unknown("a", OFFERS))
+    proposal = prepare(project, said.Resolve(OFFERS, created=False))
+    MemoryProject(project.stores).say(said.Resolve(OFFERS, created=False))
+    assert append(project, said.Resolve(OFFERS, created=False), proposal).facts == ()
+
+
+def test_conflicts_are_proposed_again() -> None:
+    """Another run's append changes nothing if the statement comes to the same; ten in a row end it."""
+    project = project_with(*unknown("a", OFFERS))
+    store = project.stores["memory:a"]
+    store.declare_failures(MOVED, MOVED)
+    assert project.say(said.Resolve(OFFERS, created=True)).facts
+    store.declare_failures(*[HeadMoved(*MOVED.messages)] * CONFLICTS)
+    assert refusal(project, said.RequestRemoval(OFFERS)) == ["too-many-conflicts"]
+
+
+@pytest.mark.parametrize("times", [1, 3, CONFLICTS - 1])
+@pytest.mark.parametrize("statement", [
+    said.Resolve(OFFERS, created=True), said.Import(LOANS), said.Move(OFFERS, LOANS), said.SetSecret(OFFERS, "x", "a"),
+])  # fmt: skip
+def test_goes_through_after_those_who_were_first(statement: Statement, times: int) -> None:
+    """The record is read again after each conflict, with what the others appended."""
+    desired = desired_of({LOANS: (("ONB10001",), URL.format("loans"))})
+    project = project_with(*unknown("a", OFFERS), desired=desired)
+    others = MemoryProject(project.stores)
+    store = project.stores["memory:a"]
+    proposal, appends = prepare(project, statement), store.append
+
+    def overtaken(*arguments: Any, **second: Any) -> None:
+        nonlocal times
+        times -= 1
+        store.append = appends  # type: ignore[method-assign]
+        others.add(*created(f"other{times}", f"{EU}/other"))
+        if times:
+            store.append = overtaken  # type: ignore[method-assign]
+        appends(*arguments, **second)
+
+    store.append = overtaken  # type: ignore[method-assign]
+    outcome = append(project, statement, proposal)
+    assert (len(proposal.facts), outcome.head) == (len(outcome.facts), project.record_at().head)
+    assert 0 == times
+
+
+@pytest.mark.parametrize("problem", [MOVED, DOWN])
+def test_lost_answer_is_believed_once_the_record_shows_it(problem: Exception) -> None:
+    """An append that was done and reported as failed is not done twice."""
+    project = project_with(*created("a", OFFERS))
+    project.stores["memory:a"].declare_lost_answers(problem)
+    assert project.say(said.RequestRemoval(OFFERS)).facts
+    assert len(project.record_at().attempts["a"].requests) == 1
+
+
+def test_failure_is_raised_if_the_record_does_not_show_it() -> None:
+    """A store that failed is believed."""
+    project = project_with(*created("a", OFFERS))
+    project.stores["memory:a"].declare_failures(DOWN)
+    assert refusal(project, said.RequestRemoval(OFFERS), StoreUnavailable) == ["store-down"]
+
+
+def test_confirmed_facts_carry_time_and_person() -> None:
+    """Each fact says when, and who said it."""
+    project = project_with(*created("a", OFFERS))
+    (fact,) = project.say(said.ConfirmRemoval(OFFERS, ("a",))).facts
+    assert isinstance(fact, RemovalConfirmed)
+    assert (fact.at, fact.by) == (time_of(NOW), {"user": "somebody"})
+
+
+STATEMENTS = (
+    *(said.Resolve(where, created=word, attempts=("u",)) for where in (OFFERS, "*/*") for word in (True, False)),
+    *(kind(OFFERS, ("a",)) for kind in (said.RequestRemoval, said.CancelRemoval, said.ConfirmRemoval)),
+    *(kind(OFFERS, ("a",), ("ONB10002",)) for kind in (said.RequestRemoval, said.CancelRemoval, said.ConfirmRemoval)),
+    said.Import(LOANS), said.Move(OFFERS, f"{EU}/moved"), said.Rebind(EU), said.Complete(("begun",)), said.AcceptLoss(),
+)  # fmt: skip
+
+
+@settings(max_examples=150)
+@given(st.lists(st.sampled_from(STATEMENTS), min_size=1, max_size=6))
+def test_said_again_it_changes_nothing(statements: list[Statement]) -> None:
+    """After any statements, one that was accepted changes no attempt and no loss when it is said once more."""
+    desired = desired_of({LOANS: (("ONB10003",), URL.format("loans"))})
+    facts = [*created("a", OFFERS, "ONB10001", "ONB10002"), *unknown("u", OFFERS, "ONB10004")]
+    facts += created("b", OFFERS, "ONB10005")
+    project = project_with(*facts, desired=desired, complete=False)
+    for statement in statements:
+        try:
+            project.say(statement)
+        except (Refused, SelectionError):
+            continue
+        before = project.record_at()
+        project.add(*created("later", f"{EU}/later"))
+        with suppress(Refused, SelectionError):
+            assert project.say(statement).facts == ()
+        after = project.record_at()
+        assert {name: after.attempts[name] for name in before.attempts} == dict(before.attempts)
+        assert after.open_losses == before.open_losses
+        assert after.attempts["b"].status is Status.LIVE
+
+
+def in_a_file(path: Path) -> Project:
+    """Return a project with a record in a file, and a loss open."""
+    project = Project(Flags(state=str(path)), Sources({}, Path()))
+    project.__dict__["desired"] = desired_of()
+    return project
+
+
+def test_file_from_elsewhere_begins_with_accept_loss(tmp_path: Path) -> None:
+    """A file that was copied by hand closes the first gate, until someone accepts it with a loss open."""
+    project = in_a_file(tmp_path / "a.jsonl")
+    append(project, said.Begin(complete=True), prepare(project, said.Begin(complete=True)))
+    assert project.journal.read().standing.open
+    (tmp_path / "b.jsonl").write_bytes((tmp_path / "a.jsonl").read_bytes())
+    copied = in_a_file(tmp_path / "b.jsonl")
+    assert raised(Refused, prepare, copied, said.Complete()).name == "file-not-from-here"
+    append(copied, said.AcceptLoss(), prepare(copied, said.AcceptLoss()))
+    assert copied.journal.read().standing.first_gate_open
 
 
 @pytest.mark.parametrize("part", [slice(0), slice(7), slice(20), slice(-1), slice(None, None, -1), slice(7, None)])
 def test_a_digest_is_expected_whole(part: slice) -> None:
     """A part of it, or nothing, is not what was reviewed; all of it is."""
     project = project_with(*unknown("a", OFFERS))
-    proposal = prepare(project, Resolve(OFFERS, created=True))
+    proposal = prepare(project, said.Resolve(OFFERS, created=True))
     refuse_unexpected(proposal, proposal.digest)
     message = raised(Refused, refuse_unexpected, proposal, proposal.digest[part])
     assert ("proposal-changed", "--expect-digest") == (message.name, message.where)

@@ -6,6 +6,7 @@ import os
 import platform
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
 
@@ -41,11 +42,7 @@ def test_a_user_without_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(pwd, "getpwuid", lambda _: ["of the system"])
     assert by(monkeypatch)["user"] == "of the system"
-
-    def unknown(_: int) -> list[str]:
-        raise KeyError
-
-    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    monkeypatch.setattr(pwd, "getpwuid", Mock(side_effect=KeyError))
     assert by(monkeypatch)["user"] == f"uid {os.getuid()}"
 
 

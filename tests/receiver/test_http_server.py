@@ -73,295 +73,309 @@ def statuses(answer: bytes) -> list[int]:
     return [int(line[9:12]) for line in answer.split(b"\r\n") if line.startswith(b"HTTP/1.1 ")]
 
 
-class TestWhole:
-    """Requests as they should be."""
-
-    def test_request_is_a_value(self, server: Server, desk: Desk) -> None:
-        """Method, path with its query, headers as sent, body."""
-        assert Answered(200, "") == post(f"{server.url}/a/b?c=d", notification(), {"X-Signature": " sha256=00 "})
-        (request,) = desk.requests
-        assert ("POST", "/a/b?c=d", "/a/b") == (request.method, request.target, request.path)
-        assert (notification(), "sha256=00", None) == (
-            request.body, request.header("x-signature"), request.header("x-nothing")
-        )  # fmt: skip
-
-    def test_header_that_comes_twice(self, server: Server, desk: Desk) -> None:
-        """Its values are one list (RFC 9110, section 5.3)."""
-        talk(server.server_port, LAST + b"X-A: 1\r\nx-a: 2\r\n\r\n")
-        assert "1, 2" == desk.requests[0].header("X-A")
-
-    def test_several_on_one_connection(self, server: Server, desk: Desk) -> None:
-        """One after the other, sent all at once."""
-        single = HEAD + b"Content-Length: 2\r\n\r\n{}"
-        last = LAST + b"Content-Length: 2\r\nContent-Length: 2\r\n\r\n[]"
-        assert [200] * 4 == statuses(talk(server.server_port, single * 3 + last))
-        assert [b"{}", b"{}", b"{}", b"[]"] == desk.bodies
-
-    def test_chunks(self, server: Server, desk: Desk) -> None:
-        """A body in chunks, with an extension."""
-        head = LAST + b"Transfer-Encoding: Chunked\r\n\r\n"
-        assert [200] == statuses(talk(server.server_port, head + b'2;a="b"\r\n{"\r\nA\r\n0123456789\r\n0\r\n\r\n'))
-        assert [b'{"0123456789'] == desk.bodies
-
-    @pytest.mark.parametrize("size", [1, 9, 10, 15, 16, 17, 31, 99, 100, 255, 256, 4096])
-    @pytest.mark.parametrize("written", ["x", "X", "04x"])
-    def test_size_of_a_chunk(self, server: Server, desk: Desk, size: int, written: str) -> None:
-        """It is hexadecimal, however it is written."""
-        body = b"b" * size
-        chunk = f"{size:{written}}\r\n".encode() + body + b"\r\n0\r\n\r\n"
-        assert [200] == statuses(talk(server.server_port, LAST + b"Transfer-Encoding: chunked\r\n\r\n" + chunk))
-        assert [body] == desk.bodies
-
-    @pytest.mark.parametrize(
-        "fields", [b"Connection: keep-alive\r\nConnection: close", b"connection: x, Close", b"CONNECTION: close,x"]
-    )
-    def test_connection_that_is_to_end(self, server: Server, desk: Desk, fields: bytes) -> None:
-        """Every value of every header of that name counts: what follows on the connection is not read."""
-        single = HEAD + fields + b"\r\nContent-Length: 2\r\n\r\n{}"
-        answer = talk(server.server_port, single * 2)
-        assert ([200], 1) == (statuses(answer), answer.count(b"\r\nConnection: close\r\n"))
-
-    def test_old_client(self, server: Server, desk: Desk) -> None:
-        """HTTP/1.0 needs no host; the connection ends."""
-        assert [200] == statuses(talk(server.server_port, b"POST / HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}"))
-
-    def test_expectation(self, server: Server, desk: Desk) -> None:
-        """A client that waits for leave to send its body gets it; one whose body is too large gets the refusal."""
-        expecting = LAST + b"Expect: 100-continue\r\nContent-Length: "
-        with socket.create_connection(("127.0.0.1", server.server_port), timeout=5) as client:
-            client.sendall(expecting + b"2\r\n\r\n")
-            assert b"HTTP/1.1 100 Continue\r\n\r\n" == client.recv(100)
-            client.sendall(b"{}")
-            assert client.recv(100).startswith(b"HTTP/1.1 200 ")
-        assert [413] == statuses(talk(server.server_port, expecting + b"9999999\r\n\r\n"))
-        chunked = LAST + b"Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
-        assert [100, 200] == statuses(talk(server.server_port, chunked))
-
-    def test_any_answer(self) -> None:
-        """A refusal does not end the connection; 204 has no length; unknown statuses and any characters are sent."""
-        answers = iter([Response(404), Response(204), Response(599, b"x", (("X-A", "\xe9"),))])
-        with Server(0, lambda _: next(answers)) as server:
-            sent = talk(server.server_port, (HEAD + b"\r\n") * 2 + LAST + b"\r\n")
-        assert ([404, 204, 599], 2) == (statuses(sent), sent.count(b"\r\nContent-Length: "))
-        assert b" 599 Unknown\r\nX-A: \xe9\r\nContent-Length: 1\r\n" in sent
-
-    @pytest.mark.parametrize(("value", "awaits"), [("100-Continue", True), ("else", False), ("", False)])
-    def test_parts_of_a_head(self, value: str, awaits: bool) -> None:
-        """Only one expectation is known; the path ends at the first question mark; a request may be for all paths."""
-        head = parse_head(["OPTIONS * HTTP/1.1", "Host: a", f"Expect: {value}"])
-        assert (awaits, "*", "/a") == (head.awaits_go_ahead, head.target, Request(target="/a?b?c").path)
-
-    def test_head_has_no_body(self, server: Server, desk: Desk) -> None:
-        """The answer to HEAD ends with its headers."""
-        assert talk(server.server_port, LAST.replace(b"POST", b"HEAD") + b"\r\n").endswith(b"\r\n\r\n")
+# Requests as they should be.
 
 
-class TestHostile:
-    """Requests that two parsers could read in two ways, and those that are too large."""
-
-    @pytest.mark.parametrize(
-        "head",
-        [
-            b"POST /a#b HTTP/1.1\r\nHost: a\r\n", b"POST a HTTP/1.1\r\nHost: a\r\n",
-            b"POST http://a/b HTTP/1.1\r\nHost: a\r\n", b"POST /\xff HTTP/1.1\r\nHost: a\r\n",
-            b"POST  /a HTTP/1.1\r\nHost: a\r\n", b"POST /a b HTTP/1.1\r\nHost: a\r\n",
-            b"POST /a HTTP/1.1 \r\nHost: a\r\n", b"POST /a HTTP/2.0\r\nHost: a\r\n", b"POST /a\r\n",
-            b"P(ST /a HTTP/1.1\r\nHost: a\r\n", b"POST /a HTTP/1.1\r\n", b"POST /a HTTP/1.1\r\nHost: a\r\nHost: b\r\n",
-            b"POST /a HTTP/1.0\r\nHost: a\r\nHost: b\r\n", b"POST /a HTTP/1.1\nHost: a\n", HEAD + b"X: a\rb\r\n",
-            HEAD + b"X: a\x00b\r\n", HEAD + b"X: a\r\n b\r\n", HEAD + b"X: a\r\n\tb\r\n",
-            b"POST /a HTTP/1.1\r\n Host: a\r\n", HEAD + b"X : a\r\n", HEAD + b"X\r\n", HEAD + b": a\r\n",
-            b"\x16\x03\x01\x02\x00\r\n", b"\r\n" + HEAD,
-        ],
-        ids=range(24),
+def test_request_is_a_value(server: Server, desk: Desk) -> None:
+    """Method, path with its query, headers as sent, body."""
+    assert Answered(200, "") == post(f"{server.url}/a/b?c=d", notification(), {"X-Signature": " sha256=00 "})
+    (request,) = desk.requests
+    assert ("POST", "/a/b?c=d", "/a/b") == (request.method, request.target, request.path)
+    assert (notification(), "sha256=00", None) == (
+        request.body, request.header("x-signature"), request.header("x-nothing")
     )  # fmt: skip
-    def test_malformed_head(self, server: Server, desk: Desk, head: bytes) -> None:
-        """It is a 400, and the connection ends."""
-        assert [400] == statuses(talk(server.server_port, head + b"\r\n", half_close=True))
-        assert [] == desk.bodies
-
-    @pytest.mark.parametrize(
-        ("head", "body", "status"),
-        [
-            *((b"Content-Length: " + length + b"\r\n", b"{}", 400) for length in (
-                b"", b"+2", b"-2", b"2 2", b"2, 2", b"0x2", b"2.0", b"\xb2", b"1" * 30
-            )),
-            (b"Content-Length: 2\r\nContent-Length: 3\r\n", b"{}", 400),
-            (b"Content-Length: 2\r\nContent-Length: 02\r\n", b"{}", 400),
-            (b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n", b"{}", 400),
-            *((b"Transfer-Encoding: " + coding + b"\r\n", b"0\r\n\r\n", 400) for coding in (
-                b"", b"gzip", b"identity", b"gzip, chunked", b"chunked, chunked", b"chunked;q=1", b"xchunked", b"\x0bx"
-            )),
-            (b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", b"0\r\n\r\n", 400),
-            *((b"Transfer-Encoding: chunked\r\n", body, 400) for body in (
-                b"\r\n", b"-1\r\n", b"0x2\r\n{}\r\n", b"2\n{}\r\n", b"2\r\n{}{}\r\n0\r\n\r\n",
-                b"2;\r\r\n{}\r\n0\r\n\r\n", b"0" * 5000, b"0\r\nX: y\r\n\r\n", b"5\r\n{}", b"1" * 17 + b"\r\n",
-            )),
-            (b"Transfer-Encoding: chunked\r\n", b"FFFFFF\r\n", 413),
-            (b"Content-Length: 5\r\n", b"{}", 400),
-            (b"X: " + b"y" * 70_000 + b"\r\n", b"", 431),
-            (b"X: y\r\n" * 20_000, b"", 431),
-        ],
-    )  # fmt: skip
-    def test_framing(self, server: Server, desk: Desk, head: bytes, body: bytes, status: int) -> None:
-        """Lengths and codings that are not plain are refused; so is what is too large."""
-        assert [status] == statuses(talk(server.server_port, HEAD + head + b"\r\n" + body, half_close=True))
-        assert [] == desk.bodies
-
-    @pytest.mark.parametrize("end", [len(HEAD), len(HEAD) - 1, len(HEAD) - 2, 5])
-    def test_head_that_is_cut_off(self, server: Server, desk: Desk, end: int) -> None:
-        """It is a 400, wherever it ends."""
-        assert [400] == statuses(talk(server.server_port, HEAD[:end], half_close=True))
-
-    def test_request_without_its_body(self, server: Server, desk: Desk) -> None:
-        """What was read of it is told, though not what came of its body."""
-        talk(server.server_port, HEAD + b"Content-Length: 5\r\n\r\n{}", half_close=True)
-        (found,) = desk.requests
-        assert ("POST", "/offers", "a.example", b"") == (found.method, found.target, found.header("host"), found.body)
-
-    @pytest.mark.parametrize("more", [0, 1])
-    def test_largest_body(self, more: int) -> None:
-        """In chunks, it may be as large as one with a length."""
-        first = BODY_LIMIT + more - 5
-        chunks = b"%x\r\n%s\r\n5\r\nyyyyy\r\n0\r\n\r\n" % (first, b"x" * first)
-        with pytest.raises(Malformed, match="larger") if more else nullcontext():
-            assert len(read_body(BufferedReader(BytesIO(chunks)), None)) == BODY_LIMIT
-        with pytest.raises(Malformed, match="larger") if more else nullcontext():
-            assert (
-                parse_head(["GET / HTTP/1.1", "host: a", f"content-length: {BODY_LIMIT + more}"]).length == BODY_LIMIT
-            )
-
-    def test_old_client_with_chunks(self, server: Server, desk: Desk) -> None:
-        """HTTP/1.0 has no chunks."""
-        head = b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
-        assert [400] == statuses(talk(server.server_port, head, half_close=True))
-
-    def test_nothing_is_smuggled(self, server: Server, desk: Desk) -> None:
-        """What follows a refused request on its connection is not read as another one."""
-        hidden = b"GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n"
-        head = HEAD + b"Content-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n"
-        assert [400] == statuses(talk(server.server_port, head + hidden, half_close=True))
-        assert 1 == len(desk.requests)
-
-    def test_thirty_megabytes(self, server: Server, desk: Desk) -> None:
-        """They are refused, and the sender that sends them all the same gets the answer."""
-        assert Answered(413, f"the body is larger than {BODY_LIMIT} bytes") == post(server.url, b"x" * 30_000_000)
-
-    @given(st.binary(max_size=200))
-    @settings(max_examples=200)
-    def test_any_head_is_read_or_refused(self, data: bytes) -> None:
-        """Nothing else happens, whatever the bytes are."""
-        lines = data.decode("latin-1").split("\r\n")
-        with suppress(Malformed):
-            assert parse_head(lines).target.startswith(("/", "*"))
-
-    def test_failing_handler(self) -> None:
-        """A defect is a 500 without a word of it, and reported."""
-        failures: list[Exception] = []
-
-        def handle(_: Request) -> Response:
-            raise ValueError("s3cret")
-
-        with Server(0, handle, failed=failures.append) as server:
-            assert Answered(500, "") == post(server.url, b"{}")
-        assert ["ValueError('s3cret')"] == list(map(repr, failures))
 
 
-class TestBounds:
-    """Time and number."""
-
-    @pytest.mark.parametrize(
-        "sent", [b"P", HEAD, HEAD + b"Content-Length: 9\r\n\r\n", HEAD + b"Transfer-Encoding: chunked\r\n\r\n1"]
-    )
-    def test_slow_request(self, desk: Desk, sent: bytes) -> None:
-        """It is a 408, wherever it stops."""
-        with Server(0, desk.handle, patience=0.1) as server:
-            assert [408] == statuses(talk(server.server_port, sent, half_close=False))
-
-    def test_trickle_gets_no_more_time(self, desk: Desk) -> None:
-        """The time is for the whole request."""
-        with (
-            Server(0, desk.handle, patience=0.3) as server,
-            socket.create_connection(("127.0.0.1", server.server_port), timeout=5) as connection,
-        ):
-            connection.sendall(HEAD + b"Content-Length: 5000\r\n\r\n")
-            sent = 0
-            while sent < 400 and not select.select([connection], [], [], 0.05)[0]:
-                sent += connection.send(b"x")
-            assert sent < 400
-            assert [408] == statuses(connection.recv(1000))
-
-    def test_silence_is_no_request(self, desk: Desk) -> None:
-        """A connection that sends nothing is closed without an answer."""
-        with Server(0, desk.handle, patience=0.1) as server:
-            assert (b"", []) == (talk(server.server_port), desk.requests)
-
-    def test_oldest_unfinished_is_closed(self, desk: Desk) -> None:
-        """With 64 connections open, one more closes the oldest whose request is not complete."""
-        with Server(0, desk.handle) as server:
-            idle = [socket.create_connection(("127.0.0.1", server.server_port), timeout=5) for _ in range(64)]
-            for connection in idle:
-                connection.sendall(HEAD)
-            assert wait_until(lambda: len(server._reading) == 64)
-            assert 200 == post(server.url, b"{}").status
-            assert b"" == idle[0].recv(1) or statuses(idle[0].recv(1000)) == [400]
-            idle[1].sendall(b"Content-Length: 2\r\n\r\n{}")
-            assert idle[1].recv(100).startswith(b"HTTP/1.1 200 ")
-            for connection in idle:
-                connection.close()
-
-    def test_request_that_is_being_answered_is_not_closed(self, desk: Desk) -> None:
-        """If all are being answered, the new connection is closed instead."""
-        go_on = Event()
-        desk.before = lambda: go_on.wait(10)
-        with ThreadPoolExecutor() as pool, Server(0, desk.handle, connections=2) as server:
-            answers = [pool.submit(post, server.url, b"{}") for _ in range(2)]
-            assert wait_until(lambda: len(server._answering) == 2)
-            with pytest.raises(ConnectionError):
-                post(server.url, b"{}")
-            go_on.set()
-            assert [200, 200] == [answer.result(10).status for answer in answers]
+def test_header_that_comes_twice(server: Server, desk: Desk) -> None:
+    """Its values are one list (RFC 9110, section 5.3)."""
+    talk(server.server_port, LAST + b"X-A: 1\r\nx-a: 2\r\n\r\n")
+    assert "1, 2" == desk.requests[0].header("X-A")
 
 
-class TestEnds:
-    """Senders that have gone, and a server that stops."""
+def test_several_on_one_connection(server: Server, desk: Desk) -> None:
+    """One after the other, sent all at once."""
+    single = HEAD + b"Content-Length: 2\r\n\r\n{}"
+    last = LAST + b"Content-Length: 2\r\nContent-Length: 2\r\n\r\n[]"
+    assert [200] * 4 == statuses(talk(server.server_port, single * 3 + last))
+    assert [b"{}", b"{}", b"{}", b"[]"] == desk.bodies
 
-    def test_sender_that_resets(self, desk: Desk, capfd: pytest.CaptureFixture[str]) -> None:
-        """Nothing is printed or reported, and the next one is served."""
-        failures: list[Exception] = []
-        with Server(0, desk.handle, failed=failures.append) as server:
-            for sent in (HEAD, HEAD + b"\r\n"):
-                connection = socket.create_connection(("127.0.0.1", server.server_port))
-                connection.sendall(sent)
-                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                connection.close()
-            assert 200 == post(server.url, b"{}").status
-        assert (("", ""), []) == (capfd.readouterr(), failures)
 
-    def test_stop_lets_requests_be_answered(self, desk: Desk) -> None:
-        """What was read is answered; idle connections are not waited for."""
-        arrived, go_on = Event(), Event()
-        with ThreadPoolExecutor() as pool:
-            with Server(0, desk.handle) as server:
-                idle = [socket.create_connection(("127.0.0.1", server.server_port)) for _ in range(3)]
-                idle[0].sendall(HEAD)
-                desk.before = lambda: wait(arrived, go_on)
-                answer = pool.submit(post, server.url, b"{}")
-                assert arrived.wait(10)
-                pool.submit(idle[1].recv, 1).add_done_callback(lambda _: go_on.set())
-            assert 200 == answer.result(10).status
+def test_chunks(server: Server, desk: Desk) -> None:
+    """A body in chunks, with an extension."""
+    head = LAST + b"Transfer-Encoding: Chunked\r\n\r\n"
+    assert [200] == statuses(talk(server.server_port, head + b'2;a="b"\r\n{"\r\nA\r\n0123456789\r\n0\r\n\r\n'))
+    assert [b'{"0123456789'] == desk.bodies
+
+
+@pytest.mark.parametrize("size", [1, 9, 10, 15, 16, 17, 31, 99, 100, 255, 256, 4096])
+@pytest.mark.parametrize("written", ["x", "X", "04x"])
+def test_size_of_a_chunk(server: Server, desk: Desk, size: int, written: str) -> None:
+    """It is hexadecimal, however it is written."""
+    body = b"b" * size
+    chunk = f"{size:{written}}\r\n".encode() + body + b"\r\n0\r\n\r\n"
+    assert [200] == statuses(talk(server.server_port, LAST + b"Transfer-Encoding: chunked\r\n\r\n" + chunk))
+    assert [body] == desk.bodies
+
+
+@pytest.mark.parametrize(
+    "fields", [b"Connection: keep-alive\r\nConnection: close", b"connection: x, Close", b"CONNECTION: close,x"]
+)
+def test_connection_that_is_to_end(server: Server, desk: Desk, fields: bytes) -> None:
+    """Every value of every header of that name counts: what follows on the connection is not read."""
+    single = HEAD + fields + b"\r\nContent-Length: 2\r\n\r\n{}"
+    answer = talk(server.server_port, single * 2)
+    assert ([200], 1) == (statuses(answer), answer.count(b"\r\nConnection: close\r\n"))
+
+
+def test_old_client(server: Server, desk: Desk) -> None:
+    """HTTP/1.0 needs no host; the connection ends."""
+    assert [200] == statuses(talk(server.server_port, b"POST / HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}"))
+
+
+def test_expectation(server: Server, desk: Desk) -> None:
+    """A client that waits for leave to send its body gets it; one whose body is too large gets the refusal."""
+    expecting = LAST + b"Expect: 100-continue\r\nContent-Length: "
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=5) as client:
+        client.sendall(expecting + b"2\r\n\r\n")
+        assert b"HTTP/1.1 100 Continue\r\n\r\n" == client.recv(100)
+        client.sendall(b"{}")
+        assert client.recv(100).startswith(b"HTTP/1.1 200 ")
+    assert [413] == statuses(talk(server.server_port, expecting + b"9999999\r\n\r\n"))
+    chunked = LAST + b"Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    assert [100, 200] == statuses(talk(server.server_port, chunked))
+
+
+def test_any_answer() -> None:
+    """A refusal does not end the connection; 204 has no length; unknown statuses and any characters are sent."""
+    answers = iter([Response(404), Response(204), Response(599, b"x", (("X-A", "\xe9"),))])
+    with Server(0, lambda _: next(answers)) as server:
+        sent = talk(server.server_port, (HEAD + b"\r\n") * 2 + LAST + b"\r\n")
+    assert ([404, 204, 599], 2) == (statuses(sent), sent.count(b"\r\nContent-Length: "))
+    assert b" 599 Unknown\r\nX-A: \xe9\r\nContent-Length: 1\r\n" in sent
+
+
+@pytest.mark.parametrize(("value", "awaits"), [("100-Continue", True), ("else", False), ("", False)])
+def test_parts_of_a_head(value: str, awaits: bool) -> None:
+    """Only one expectation is known; the path ends at the first question mark; a request may be for all paths."""
+    head = parse_head(["OPTIONS * HTTP/1.1", "Host: a", f"Expect: {value}"])
+    assert (awaits, "*", "/a") == (head.awaits_go_ahead, head.target, Request(target="/a?b?c").path)
+
+
+def test_head_has_no_body(server: Server, desk: Desk) -> None:
+    """The answer to HEAD ends with its headers."""
+    assert talk(server.server_port, LAST.replace(b"POST", b"HEAD") + b"\r\n").endswith(b"\r\n\r\n")
+
+
+# Requests that two parsers could read in two ways, and those that are too large.
+
+
+@pytest.mark.parametrize("head", [
+    b"POST /a#b HTTP/1.1\r\nHost: a\r\n", b"POST a HTTP/1.1\r\nHost: a\r\n", b"POST http://a/b HTTP/1.1\r\nHost: a\r\n",
+    b"POST /\xff HTTP/1.1\r\nHost: a\r\n", b"POST  /a HTTP/1.1\r\nHost: a\r\n", b"POST /a b HTTP/1.1\r\nHost: a\r\n",
+    b"POST /a HTTP/1.1 \r\nHost: a\r\n", b"POST /a HTTP/2.0\r\nHost: a\r\n", b"POST /a\r\n",
+    b"P(ST /a HTTP/1.1\r\nHost: a\r\n", b"POST /a HTTP/1.1\r\n", b"POST /a HTTP/1.1\r\nHost: a\r\nHost: b\r\n",
+    b"POST /a HTTP/1.0\r\nHost: a\r\nHost: b\r\n", b"POST /a HTTP/1.1\nHost: a\n", HEAD + b"X: a\rb\r\n",
+    HEAD + b"X: a\x00b\r\n", HEAD + b"X: a\r\n b\r\n", HEAD + b"X: a\r\n\tb\r\n", b"POST /a HTTP/1.1\r\n Host: a\r\n",
+    HEAD + b"X : a\r\n", HEAD + b"X\r\n", HEAD + b": a\r\n", b"\x16\x03\x01\x02\x00\r\n", b"\r\n" + HEAD,
+], ids=range(24))  # fmt: skip
+def test_malformed_head(server: Server, desk: Desk, head: bytes) -> None:
+    """It is a 400, and the connection ends."""
+    assert [400] == statuses(talk(server.server_port, head + b"\r\n", half_close=True))
+    assert [] == desk.bodies
+
+
+@pytest.mark.parametrize(("head", "body", "status"), [
+    *((b"Content-Length: " + length + b"\r\n", b"{}", 400) for length in (
+        b"", b"+2", b"-2", b"2 2", b"2, 2", b"0x2", b"2.0", b"\xb2", b"1" * 30
+    )),
+    (b"Content-Length: 2\r\nContent-Length: 3\r\n", b"{}", 400),
+    (b"Content-Length: 2\r\nContent-Length: 02\r\n", b"{}", 400),
+    (b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n", b"{}", 400),
+    *((b"Transfer-Encoding: " + coding + b"\r\n", b"0\r\n\r\n", 400) for coding in (
+        b"", b"gzip", b"identity", b"gzip, chunked", b"chunked, chunked", b"chunked;q=1", b"xchunked", b"\x0bx"
+    )),
+    (b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", b"0\r\n\r\n", 400),
+    *((b"Transfer-Encoding: chunked\r\n", body, 400) for body in (
+        b"\r\n", b"-1\r\n", b"0x2\r\n{}\r\n", b"2\n{}\r\n", b"2\r\n{}{}\r\n0\r\n\r\n",
+        b"2;\r\r\n{}\r\n0\r\n\r\n", b"0" * 5000, b"0\r\nX: y\r\n\r\n", b"5\r\n{}", b"1" * 17 + b"\r\n",
+    )),
+    (b"Transfer-Encoding: chunked\r\n", b"FFFFFF\r\n", 413), (b"Content-Length: 5\r\n", b"{}", 400),
+    (b"X: " + b"y" * 70_000 + b"\r\n", b"", 431), (b"X: y\r\n" * 20_000, b"", 431),
+])  # fmt: skip
+def test_framing(server: Server, desk: Desk, head: bytes, body: bytes, status: int) -> None:
+    """Lengths and codings that are not plain are refused; so is what is too large."""
+    assert [status] == statuses(talk(server.server_port, HEAD + head + b"\r\n" + body, half_close=True))
+    assert [] == desk.bodies
+
+
+@pytest.mark.parametrize("end", [len(HEAD), len(HEAD) - 1, len(HEAD) - 2, 5])
+def test_head_that_is_cut_off(server: Server, desk: Desk, end: int) -> None:
+    """It is a 400, wherever it ends."""
+    assert [400] == statuses(talk(server.server_port, HEAD[:end], half_close=True))
+
+
+def test_request_without_its_body(server: Server, desk: Desk) -> None:
+    """What was read of it is told, though not what came of its body."""
+    talk(server.server_port, HEAD + b"Content-Length: 5\r\n\r\n{}", half_close=True)
+    (found,) = desk.requests
+    assert ("POST", "/offers", "a.example", b"") == (found.method, found.target, found.header("host"), found.body)
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_largest_body(more: int) -> None:
+    """In chunks, it may be as large as one with a length."""
+    first = BODY_LIMIT + more - 5
+    chunks = b"%x\r\n%s\r\n5\r\nyyyyy\r\n0\r\n\r\n" % (first, b"x" * first)
+    with pytest.raises(Malformed, match="larger") if more else nullcontext():
+        assert len(read_body(BufferedReader(BytesIO(chunks)), None)) == BODY_LIMIT
+    with pytest.raises(Malformed, match="larger") if more else nullcontext():
+        assert parse_head(["GET / HTTP/1.1", "host: a", f"content-length: {BODY_LIMIT + more}"]).length == BODY_LIMIT
+
+
+def test_old_client_with_chunks(server: Server, desk: Desk) -> None:
+    """HTTP/1.0 has no chunks."""
+    head = b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    assert [400] == statuses(talk(server.server_port, head, half_close=True))
+
+
+def test_nothing_is_smuggled(server: Server, desk: Desk) -> None:
+    """What follows a refused request on its connection is not read as another one."""
+    hidden = b"GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n"
+    head = HEAD + b"Content-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n"
+    assert [400] == statuses(talk(server.server_port, head + hidden, half_close=True))
+    assert 1 == len(desk.requests)
+
+
+def test_thirty_megabytes(server: Server, desk: Desk) -> None:
+    """They are refused, and the sender that sends them all the same gets the answer."""
+    assert Answered(413, f"the body is larger than {BODY_LIMIT} bytes") == post(server.url, b"x" * 30_000_000)
+
+
+@given(st.binary(max_size=200))
+@settings(max_examples=200)
+def test_any_head_is_read_or_refused(data: bytes) -> None:
+    """Nothing else happens, whatever the bytes are."""
+    lines = data.decode("latin-1").split("\r\n")
+    with suppress(Malformed):
+        assert parse_head(lines).target.startswith(("/", "*"))
+
+
+def test_failing_handler() -> None:
+    """A defect is a 500 without a word of it, and reported."""
+    failures: list[Exception] = []
+
+    def handle(_: Request) -> Response:
+        raise ValueError("s3cret")
+
+    with Server(0, handle, failed=failures.append) as server:
+        assert Answered(500, "") == post(server.url, b"{}")
+    assert ["ValueError('s3cret')"] == list(map(repr, failures))
+
+
+# Time and number.
+
+
+@pytest.mark.parametrize(
+    "sent", [b"P", HEAD, HEAD + b"Content-Length: 9\r\n\r\n", HEAD + b"Transfer-Encoding: chunked\r\n\r\n1"]
+)
+def test_slow_request(desk: Desk, sent: bytes) -> None:
+    """It is a 408, wherever it stops."""
+    with Server(0, desk.handle, patience=0.1) as server:
+        assert [408] == statuses(talk(server.server_port, sent, half_close=False))
+
+
+def test_trickle_gets_no_more_time(desk: Desk) -> None:
+    """The time is for the whole request."""
+    with (
+        Server(0, desk.handle, patience=0.3) as server,
+        socket.create_connection(("127.0.0.1", server.server_port), timeout=5) as connection,
+    ):
+        connection.sendall(HEAD + b"Content-Length: 5000\r\n\r\n")
+        sent = 0
+        while sent < 400 and not select.select([connection], [], [], 0.05)[0]:
+            sent += connection.send(b"x")
+        assert sent < 400
+        assert [408] == statuses(connection.recv(1000))
+
+
+def test_silence_is_no_request(desk: Desk) -> None:
+    """A connection that sends nothing is closed without an answer."""
+    with Server(0, desk.handle, patience=0.1) as server:
+        assert (b"", []) == (talk(server.server_port), desk.requests)
+
+
+def test_oldest_unfinished_is_closed(desk: Desk) -> None:
+    """With 64 connections open, one more closes the oldest whose request is not complete."""
+    with Server(0, desk.handle) as server:
+        idle = [socket.create_connection(("127.0.0.1", server.server_port), timeout=5) for _ in range(64)]
+        for connection in idle:
+            connection.sendall(HEAD)
+        assert wait_until(lambda: len(server._reading) == 64)
+        assert 200 == post(server.url, b"{}").status
+        assert b"" == idle[0].recv(1) or statuses(idle[0].recv(1000)) == [400]
+        idle[1].sendall(b"Content-Length: 2\r\n\r\n{}")
+        assert idle[1].recv(100).startswith(b"HTTP/1.1 200 ")
         for connection in idle:
             connection.close()
 
-    def test_port_that_is_taken(self, server: Server) -> None:
-        """It is an error that names the port."""
-        message = raised(SettingsError, Server, server.server_port, lambda _: Response(200))
-        assert ("port-unusable", f"127.0.0.1:{server.server_port}") == (message.name, message.where)
-        assert "port-unusable" == raised(SettingsError, Server, 70_000, lambda _: Response(200)).name
 
-    def test_stop_before_the_start(self, desk: Desk) -> None:
-        """A server that never served stops at once."""
-        Server(0, desk.handle).stop()
+def test_request_that_is_being_answered_is_not_closed(desk: Desk) -> None:
+    """If all are being answered, the new connection is closed instead."""
+    go_on = Event()
+    desk.before = lambda: go_on.wait(10)
+    with ThreadPoolExecutor() as pool, Server(0, desk.handle, connections=2) as server:
+        answers = [pool.submit(post, server.url, b"{}") for _ in range(2)]
+        assert wait_until(lambda: len(server._answering) == 2)
+        with pytest.raises(ConnectionError):
+            post(server.url, b"{}")
+        go_on.set()
+        assert [200, 200] == [answer.result(10).status for answer in answers]
 
-    def test_only_loopback_is_bound(self, server: Server) -> None:
-        """Whoever wants more uses a tunnel."""
-        assert "127.0.0.1" == server.socket.getsockname()[0]
+
+# Senders that have gone, and a server that stops.
+
+
+def test_sender_that_resets(desk: Desk, capfd: pytest.CaptureFixture[str]) -> None:
+    """Nothing is printed or reported, and the next one is served."""
+    failures: list[Exception] = []
+    with Server(0, desk.handle, failed=failures.append) as server:
+        for sent in (HEAD, HEAD + b"\r\n"):
+            connection = socket.create_connection(("127.0.0.1", server.server_port))
+            connection.sendall(sent)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            connection.close()
+        assert 200 == post(server.url, b"{}").status
+    assert (("", ""), []) == (capfd.readouterr(), failures)
+
+
+def test_stop_lets_requests_be_answered(desk: Desk) -> None:
+    """What was read is answered; idle connections are not waited for."""
+    arrived, go_on = Event(), Event()
+    with ThreadPoolExecutor() as pool:
+        with Server(0, desk.handle) as server:
+            idle = [socket.create_connection(("127.0.0.1", server.server_port)) for _ in range(3)]
+            idle[0].sendall(HEAD)
+            desk.before = lambda: wait(arrived, go_on)
+            answer = pool.submit(post, server.url, b"{}")
+            assert arrived.wait(10)
+            pool.submit(idle[1].recv, 1).add_done_callback(lambda _: go_on.set())
+        assert 200 == answer.result(10).status
+    for connection in idle:
+        connection.close()
+
+
+def test_port_that_is_taken(server: Server) -> None:
+    """It is an error that names the port."""
+    message = raised(SettingsError, Server, server.server_port, lambda _: Response(200))
+    assert ("port-unusable", f"127.0.0.1:{server.server_port}") == (message.name, message.where)
+    assert "port-unusable" == raised(SettingsError, Server, 70_000, lambda _: Response(200)).name
+
+
+def test_stop_before_the_start(desk: Desk) -> None:
+    """A server that never served stops at once."""
+    Server(0, desk.handle).stop()
+
+
+def test_only_loopback_is_bound(server: Server) -> None:
+    """Whoever wants more uses a tunnel."""
+    assert "127.0.0.1" == server.socket.getsockname()[0]

@@ -40,134 +40,139 @@ def signed(body: bytes, secret: bytes = b"s3cret") -> tuple[tuple[str, str], ...
     return (("X-Signature", sign(SCHEME, secret, [], body)),)
 
 
-class TestSignatureCheck:
-    """Which requests `listen --verify` refuses."""
-
-    def test_answers(self) -> None:
-        """404 for a path of no subscription, 401 for another's secret, none for a right one."""
-        known = {TEMPLATE: [b"s3cret"], "https://hooks.partner.example/loans": [b"other"]}
-        check = SignatureCheck(SCHEME, lambda: known)
-        body = notification()
-
-        def judge(target: str) -> int | None:
-            refusal = check(Request("POST", target, signed(body), body))
-            return refusal.status if refusal else None
-
-        assert [None, 401, 404, 404] == [judge(target) for target in (TARGET, "/loans", "/offers/1", "/")]
-
-    def test_one_path_on_several_hosts(self) -> None:
-        """Where the templates of several subscriptions fit a path, the secret of each of them signs for it."""
-        fitting = (TEMPLATE, TEMPLATE.replace("hooks", "staging"), TEMPLATE.replace("{attempt}", "0" * 32))
-        known = {template: [f"{number}a".encode(), f"{number}b".encode()] for number, template in enumerate(fitting)}
-        check = SignatureCheck(SCHEME, lambda: known | {"https://hooks.partner.example/loans": [b"other"]})
-        secrets = [secret for some in known.values() for secret in some]
-        refusals = [check(Request("POST", TARGET, signed(b"{}", secret), b"{}")) for secret in (*secrets, b"other")]
-        assert [None] * 6 + [401] == [refusal and refusal.status for refusal in refusals]
-
-    def test_reads_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """After a refusal what is known is read again, at most every two seconds; a failure is a warning."""
-        warnings, read = list[Message](), list[float]()
-        known: dict[float, dict[str, list[bytes]]] = {0: {}, 6: {TEMPLATE: [b"old"]}, 9: {TEMPLATE: [b"s3cret"]}}
-        clock = Mock(return_value=0)
-        monkeypatch.setattr(operation, "time", SimpleNamespace(monotonic=clock))
-
-        def read_again() -> dict[str, list[bytes]]:
-            read.append(clock.return_value)
-            if read[-1] in known:
-                return known[read[-1]]
-            raise Refused(Message("unreadable", "no record"))
-
-        check, answers = SignatureCheck(SCHEME, read_again, warnings.append), []
-        for clock.return_value in (1, 3, 4, 6, 7, 9, 20):
-            refusal = check(Request("POST", TARGET, signed(b"{}"), b"{}"))
-            answers.append(refusal and refusal.status)
-        assert ([404, 404, 404, 401, 401, None, None], [0, 3, 6, 9]) == (answers, read)
-        assert ["unreadable"] == [message.name for message in warnings]
+# Which requests `listen --verify` refuses.
 
 
-class TestListening:
-    """`listen`."""
+def test_answers() -> None:
+    """404 for a path of no subscription, 401 for another's secret, none for a right one."""
+    known = {TEMPLATE: [b"s3cret"], "https://hooks.partner.example/loans": [b"other"]}
+    check = SignatureCheck(SCHEME, lambda: known)
+    body = notification()
 
-    def test_listens(self, tmp_path: Path) -> None:
-        """What is confirmed is in the file and reported; after a restart, a repeated delivery is recognised."""
-        with Listening(0, None, tmp_path / "data") as first:
-            assert 200 == post(f"{first.url}/offers", notification()).status
-            assert 1 == next(first.deliveries()).number
-            assert tmp_path / "data" / "notifications.jsonl" == first.file
-        with Listening(0, first.file, tmp_path / "data", Behaviour(status=204)) as second:
-            assert [204] * 2 == [post(f"{second.url}/offers", notification()).status for _ in range(2)]
-        assert [2, 3] == [delivery.number for delivery in second.rest()]
-        assert ["ONB10011"] * 3 == [captured.code for captured in read_captured(first.file)]
+    def judge(target: str) -> int | None:
+        refusal = check(Request("POST", target, signed(body), body))
+        return refusal.status if refusal else None
 
-    def test_forged_notification_proves_nothing(self, tmp_path: Path) -> None:
-        """What `listen --record` kept without a valid signature settles no unknown create; a signed one does."""
-        attempt, template, body = "0" * 32, "http://127.0.0.1/offers/{attempt}", notification()
-        project = MemoryProject({}, desired_of(verification=SCHEME))
-        project.say(Begin(complete=True))
-        project.add(
-            *unknown(attempt, f"{STAGING}/offers", url=template.replace("{attempt}", attempt), template=template)
-        )
-        project.clock = time.time()
-        check, file = SignatureCheck(SCHEME, lambda: {template: [b"s3cret"]}), tmp_path / "n"
-        for secret, answer, status in ((b"guessed", 401, Status.UNKNOWN), (b"s3cret", 200, Status.LIVE)):
-            with Listening(0, file, tmp_path, check=check) as listening:
-                headers = dict(signed(body, secret))
-                assert answer == post(f"{listening.url}/offers/{attempt}", body, headers).status
-            project.say(observed(project, str(file)))
-            assert status is project.record_at().attempts[attempt].status
-
-    def test_nobody_takes_the_deliveries(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """They are dropped, and counted, rather than have the sender wait."""
-        monkeypatch.setattr(operation, "_QUEUE_LIMIT", 1)
-        monkeypatch.setattr(operation, "_PATIENCE", 0.01)
-        with Listening(0, tmp_path / "n", tmp_path) as listening:
-            assert {200} == {post(listening.url, notification()).status for _ in range(3)}
-        assert (2, 1) == (listening.dropped, len(listening.rest()))
-
-    def test_sender_waits_for_room(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Nothing is dropped as long as somebody takes the deliveries, however slowly."""
-        monkeypatch.setattr(operation, "_QUEUE_LIMIT", 1)
-        with Listening(0, tmp_path / "n", tmp_path) as listening, ThreadPoolExecutor() as threads:
-            post(listening.url, notification())
-            second = threads.submit(post, listening.url, notification())
-            wait([second], 0.05)
-            assert [1, 2] == [next(listening.deliveries()).number for _ in range(2)]
-        assert (200, 0) == (second.result().status, listening.dropped)
-
-    def test_stop_ends_a_delay(self, tmp_path: Path) -> None:
-        """A delayed answer is given at once when listening ends."""
-        file = tmp_path / "n"
-        with ThreadPoolExecutor() as threads, Listening(0, file, tmp_path, Behaviour(delay=3600)) as listening:
-            answer = threads.submit(post, listening.url, notification())
-            assert wait_until(lambda: file.stat().st_size > 0)
-            assert "port-unusable" == raised(SettingsError, Listening, 70_000, file, tmp_path).name
-        assert 200 == answer.result().status
-
-    def test_directory_that_cannot_be(self, tmp_path: Path) -> None:
-        """The message names --record, with which none is needed."""
-        (tmp_path / "file").write_text("")
-        assert "unwritable-capture" == raised(SettingsError, Listening, 0, None, tmp_path / "file" / "data").name
-        with Listening(0, tmp_path / "n", tmp_path / "file" / "data") as listening:
-            assert tmp_path / "n" == listening.file
+    assert [None, 401, 404, 404] == [judge(target) for target in (TARGET, "/loans", "/offers/1", "/")]
 
 
-class TestDetect:
-    """`signature detect`."""
+def test_one_path_on_several_hosts() -> None:
+    """Where the templates of several subscriptions fit a path, the secret of each of them signs for it."""
+    fitting = (TEMPLATE, TEMPLATE.replace("hooks", "staging"), TEMPLATE.replace("{attempt}", "0" * 32))
+    known = {template: [f"{number}a".encode(), f"{number}b".encode()] for number, template in enumerate(fitting)}
+    check = SignatureCheck(SCHEME, lambda: known | {"https://hooks.partner.example/loans": [b"other"]})
+    secrets = [secret for some in known.values() for secret in some]
+    refusals = [check(Request("POST", TARGET, signed(b"{}", secret), b"{}")) for secret in (*secrets, b"other")]
+    assert [None] * 6 + [401] == [refusal and refusal.status for refusal in refusals]
 
-    def capture(self, body: bytes, secret: bytes, **more: str) -> Captured:
-        headers = (*signed(body, secret), *more.items())
-        return Captured("2026-01-01T00:00:00Z", "ONB10011", "/", body=body, headers=headers)
 
-    def test_detects(self) -> None:
-        """The scheme of those that a known secret signed; others are passed over."""
-        captured = [self.capture(b"{}", b"foreign"), self.capture(b"{1}", b"s3cret")]
-        assert SCHEME == detect_signature(captured, [b"s3cret"])
+def test_reads_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a refusal what is known is read again, at most every two seconds; a failure is a warning."""
+    warnings, read = list[Message](), list[float]()
+    known: dict[float, dict[str, list[bytes]]] = {0: {}, 6: {TEMPLATE: [b"old"]}, 9: {TEMPLATE: [b"s3cret"]}}
+    clock = Mock(return_value=0)
+    monkeypatch.setattr(operation, "time", SimpleNamespace(monotonic=clock))
 
-    def test_several(self) -> None:
-        """Two fit one notification; another notification decides."""
-        body = b"{}"
-        copies = {name: sign(SCHEME, b"s3cret", [], body) for name in ("Copy", "Other")}
-        both = [self.capture(body, b"s3cret", **copies), self.capture(b"[]", b"s3cret")]
-        told = raised(Refused, detect_signature, both[:1], [b"s3cret"])
-        assert ("several-schemes", 3) == (told.name, told.what.count(" over "))
-        assert [SCHEME] * 2 == [detect_signature(given, [b"s3cret"]) for given in (both, both[::-1])]
+    def read_again() -> dict[str, list[bytes]]:
+        read.append(clock.return_value)
+        if read[-1] in known:
+            return known[read[-1]]
+        raise Refused(Message("unreadable", "no record"))
+
+    check, answers = SignatureCheck(SCHEME, read_again, warnings.append), []
+    for clock.return_value in (1, 3, 4, 6, 7, 9, 20):
+        refusal = check(Request("POST", TARGET, signed(b"{}"), b"{}"))
+        answers.append(refusal and refusal.status)
+    assert ([404, 404, 404, 401, 401, None, None], [0, 3, 6, 9]) == (answers, read)
+    assert ["unreadable"] == [message.name for message in warnings]
+
+
+# `listen`.
+
+
+def test_listens(tmp_path: Path) -> None:
+    """What is confirmed is in the file and reported; after a restart, a repeated delivery is recognised."""
+    with Listening(0, None, tmp_path / "data") as first:
+        assert 200 == post(f"{first.url}/offers", notification()).status
+        assert 1 == next(first.deliveries()).number
+        assert tmp_path / "data" / "notifications.jsonl" == first.file
+    with Listening(0, first.file, tmp_path / "data", Behaviour(status=204)) as second:
+        assert [204] * 2 == [post(f"{second.url}/offers", notification()).status for _ in range(2)]
+    assert [2, 3] == [delivery.number for delivery in second.rest()]
+    assert ["ONB10011"] * 3 == [captured.code for captured in read_captured(first.file)]
+
+
+def test_forged_notification_proves_nothing(tmp_path: Path) -> None:
+    """What `listen --record` kept without a valid signature settles no unknown create; a signed one does."""
+    attempt, template, body = "0" * 32, "http://127.0.0.1/offers/{attempt}", notification()
+    project = MemoryProject({}, desired_of(verification=SCHEME))
+    project.say(Begin(complete=True))
+    project.add(*unknown(attempt, f"{STAGING}/offers", url=template.replace("{attempt}", attempt), template=template))
+    project.clock = time.time()
+    check, file = SignatureCheck(SCHEME, lambda: {template: [b"s3cret"]}), tmp_path / "n"
+    for secret, answer, status in ((b"guessed", 401, Status.UNKNOWN), (b"s3cret", 200, Status.LIVE)):
+        with Listening(0, file, tmp_path, check=check) as listening:
+            headers = dict(signed(body, secret))
+            assert answer == post(f"{listening.url}/offers/{attempt}", body, headers).status
+        project.say(observed(project, str(file)))
+        assert status is project.record_at().attempts[attempt].status
+
+
+def test_nobody_takes_the_deliveries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are dropped, and counted, rather than have the sender wait."""
+    monkeypatch.setattr(operation, "_QUEUE_LIMIT", 1)
+    monkeypatch.setattr(operation, "_PATIENCE", 0.01)
+    with Listening(0, tmp_path / "n", tmp_path) as listening:
+        assert {200} == {post(listening.url, notification()).status for _ in range(3)}
+    assert (2, 1) == (listening.dropped, len(listening.rest()))
+
+
+def test_sender_waits_for_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is dropped as long as somebody takes the deliveries, however slowly."""
+    monkeypatch.setattr(operation, "_QUEUE_LIMIT", 1)
+    with Listening(0, tmp_path / "n", tmp_path) as listening, ThreadPoolExecutor() as threads:
+        post(listening.url, notification())
+        second = threads.submit(post, listening.url, notification())
+        wait([second], 0.05)
+        assert [1, 2] == [next(listening.deliveries()).number for _ in range(2)]
+    assert (200, 0) == (second.result().status, listening.dropped)
+
+
+def test_stop_ends_a_delay(tmp_path: Path) -> None:
+    """A delayed answer is given at once when listening ends."""
+    file = tmp_path / "n"
+    with ThreadPoolExecutor() as threads, Listening(0, file, tmp_path, Behaviour(delay=3600)) as listening:
+        answer = threads.submit(post, listening.url, notification())
+        assert wait_until(lambda: file.stat().st_size > 0)
+        assert "port-unusable" == raised(SettingsError, Listening, 70_000, file, tmp_path).name
+    assert 200 == answer.result().status
+
+
+def test_directory_that_cannot_be(tmp_path: Path) -> None:
+    """The message names --record, with which none is needed."""
+    (tmp_path / "file").write_text("")
+    assert "unwritable-capture" == raised(SettingsError, Listening, 0, None, tmp_path / "file" / "data").name
+    with Listening(0, tmp_path / "n", tmp_path / "file" / "data") as listening:
+        assert tmp_path / "n" == listening.file
+
+
+def capture(body: bytes, secret: bytes, **more: str) -> Captured:
+    """Return a notification that is signed with a secret."""
+    headers = (*signed(body, secret), *more.items())
+    return Captured("2026-01-01T00:00:00Z", "ONB10011", "/", body=body, headers=headers)
+
+
+def test_detects() -> None:
+    """The scheme of those that a known secret signed; others are passed over."""
+    captured = [capture(b"{}", b"foreign"), capture(b"{1}", b"s3cret")]
+    assert SCHEME == detect_signature(captured, [b"s3cret"])
+
+
+def test_several() -> None:
+    """Two fit one notification; another notification decides."""
+    body = b"{}"
+    copies = {name: sign(SCHEME, b"s3cret", [], body) for name in ("Copy", "Other")}
+    both = [capture(body, b"s3cret", **copies), capture(b"[]", b"s3cret")]
+    told = raised(Refused, detect_signature, both[:1], [b"s3cret"])
+    assert ("several-schemes", 3) == (told.name, told.what.count(" over "))
+    assert [SCHEME] * 2 == [detect_signature(given, [b"s3cret"]) for given in (both, both[::-1])]

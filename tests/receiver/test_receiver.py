@@ -32,16 +32,14 @@ BAD = Refusal(401, "bad signature")
 class Bench:
     """A receiver whose file is a list, and which can be told to fail."""
 
-    def __init__(
-        self, behaviour: Behaviour | None = None, refusal: Refusal | None = None, *, checks: bool = False
-    ) -> None:
+    def __init__(self, how: Behaviour | None = None, refusal: Refusal | None = None, *, checks: bool = False) -> None:
         self.lines: list[bytes] = []
         self.reported: list[Delivery] = []
         self.waits: list[float] = []
         self.problem: OSError | None = None
         self.refusal = refusal
         check = (lambda _: self.refusal) if checks or refusal else None
-        self.receiver = Receiver(self._save, self.reported.append, behaviour, check, self.waits.append, lambda: 0.0)
+        self.receiver = Receiver(self._save, self.reported.append, how, check, self.waits.append, lambda: 0.0)
 
     def _save(self, line: bytes) -> None:
         if self.problem:
@@ -153,83 +151,84 @@ def test_other_methods_and_unread_requests() -> None:
     assert "too large" == bench.reported[1].problem
 
 
-class TestVerify:
-    """With a check of signatures."""
+# With a check of signatures.
 
-    @pytest.mark.parametrize(
-        ("refusal", "enforce", "body", "status", "verified"),
-        [
-            (None, True, notification(), 200, [True]), (BAD, True, notification(), 401, [False]),
-            (BAD, True, b"nonsense", 401, []), (BAD, False, notification(), 200, [False]),
-            (Refusal(404, "no subscription has this path"), True, notification(), 404, []),
-            (Refusal(404, "no subscription has this path"), False, notification(), 404, []),
-        ],
-    )  # fmt: skip
-    def test_what_is_kept(
-        self, refusal: Refusal | None, enforce: bool, body: bytes, status: int, verified: list[bool]
-    ) -> None:
-        """What is verified, or might be; of an unknown path nothing is, nor nonsense, which proves nothing."""
-        bench = Bench(Behaviour(enforce=enforce), refusal, checks=True)
-        assert (status, verified) == (bench.send(body), [kept.verified for kept in bench.kept])
-        assert (None if refusal is None else refusal.text) == bench.reported[0].problem
 
-    def test_bad_signature(self) -> None:
-        """It does not count as a delivery."""
-        bench = Bench(refusal=BAD)
-        bench.send()
-        bench.refusal = None
-        bench.send()
-        assert [None, 1] == [delivery.number for delivery in bench.reported]
+@pytest.mark.parametrize(("refusal", "enforce", "body", "status", "verified"), [
+    (None, True, notification(), 200, [True]), (BAD, True, notification(), 401, [False]),
+    (BAD, True, b"nonsense", 401, []), (BAD, False, notification(), 200, [False]),
+    (Refusal(404, "no subscription has this path"), True, notification(), 404, []),
+    (Refusal(404, "no subscription has this path"), False, notification(), 404, []),
+])  # fmt: skip
+def test_what_is_kept(refusal: Refusal | None, enforce: bool, body: bytes, status: int, verified: list[bool]) -> None:
+    """What is verified, or might be; of an unknown path nothing is, nor nonsense, which proves nothing."""
+    bench = Bench(Behaviour(enforce=enforce), refusal, checks=True)
+    assert (status, verified) == (bench.send(body), [kept.verified for kept in bench.kept])
+    assert (None if refusal is None else refusal.text) == bench.reported[0].problem
 
-    def test_budget(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Unverified notifications are kept within a budget, over runs; verified ones always."""
-        bench = Bench(refusal=BAD)
-        bench.send()
-        monkeypatch.setattr(module, "UNVERIFIED_BUDGET", len(bench.lines[0]) * 2)
-        assert [401] * 4 == [bench.send() for _ in range(4)]
-        assert 2 == len(bench.lines)
-        monkeypatch.setattr(module, "UNVERIFIED_BUDGET", len(bench.lines[0]) * 3 - 1)
-        later = Bench(refusal=BAD)
-        later.receiver.remember(bench.kept)
-        assert (401, []) == (later.send(), later.lines)
-        later.refusal = None
-        assert (200, 1) == (later.send(), len(later.lines))
 
-    def test_budget_of_what_could_not_be_saved(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Only what is on the disk counts."""
-        bench = Bench(refusal=BAD)
-        bench.send()
-        monkeypatch.setattr(module, "UNVERIFIED_BUDGET", len(bench.lines[0]) * 2)
-        bench.problem = OSError(28, "No space left on device")
-        bench.send()
-        bench.problem = None
-        bench.send()
-        assert 2 == len(bench.lines)
+def test_bad_signature() -> None:
+    """It does not count as a delivery."""
+    bench = Bench(refusal=BAD)
+    bench.send()
+    bench.refusal = None
+    bench.send()
+    assert [None, 1] == [delivery.number for delivery in bench.reported]
 
-    def test_budget_when_not_enforced(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """What is not kept is not confirmed; what is not checked is always kept."""
-        monkeypatch.setattr(module, "UNVERIFIED_BUDGET", 0)
-        assert (503, 200) == (Bench(Behaviour(enforce=False), BAD).send(), Bench().send())
 
-    @pytest.mark.parametrize(("method", "problem", "asked"), [("POST", None, 1), ("GET", None, 0), ("POST", 400, 0)])
-    def test_only_what_may_be_a_notification_is_checked(self, method: str, problem: int | None, asked: int) -> None:
-        """Of anything else nothing is said."""
-        checked: list[Request] = []
-        reported: list[Delivery] = []
-        receiver = Receiver(lambda _: None, reported.append, None, checked.append)
-        receiver.handle(Request(method, "/", (), b"{}", Response(problem, b"bad\n") if problem else None))
-        assert (len(checked), reported[0].request.verified) == (asked, True if asked else None)
+def test_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unverified notifications are kept within a budget, over runs; verified ones always."""
+    bench = Bench(refusal=BAD)
+    bench.send()
+    monkeypatch.setattr(module, "UNVERIFIED_BUDGET", len(bench.lines[0]) * 2)
+    assert [401] * 4 == [bench.send() for _ in range(4)]
+    assert 2 == len(bench.lines)
+    monkeypatch.setattr(module, "UNVERIFIED_BUDGET", len(bench.lines[0]) * 3 - 1)
+    later = Bench(refusal=BAD)
+    later.receiver.remember(bench.kept)
+    assert (401, []) == (later.send(), later.lines)
+    later.refusal = None
+    assert (200, 1) == (later.send(), len(later.lines))
 
-    def test_a_refused_notification_that_cannot_be_kept(self) -> None:
-        """Both are said, and only the refusal where it is kept."""
-        bench = Bench(refusal=BAD)
-        bench.send()
-        bench.problem = OSError(errno.ENOSPC, "no space")
-        bench.send()
-        assert [delivery.problem for delivery in bench.reported] == [
-            BAD.text,
-            f"{BAD.text}; could not save it: no space",
-        ]
+
+def test_budget_of_what_could_not_be_saved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what is on the disk counts."""
+    bench = Bench(refusal=BAD)
+    bench.send()
+    monkeypatch.setattr(module, "UNVERIFIED_BUDGET", len(bench.lines[0]) * 2)
+    bench.problem = OSError(28, "No space left on device")
+    bench.send()
+    bench.problem = None
+    bench.send()
+    assert 2 == len(bench.lines)
+
+
+def test_budget_when_not_enforced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not kept is not confirmed; what is not checked is always kept."""
+    monkeypatch.setattr(module, "UNVERIFIED_BUDGET", 0)
+    assert (503, 200) == (Bench(Behaviour(enforce=False), BAD).send(), Bench().send())
+
+
+@pytest.mark.parametrize(("method", "problem", "asked"), [("POST", None, 1), ("GET", None, 0), ("POST", 400, 0)])
+def test_only_what_may_be_a_notification_is_checked(method: str, problem: int | None, asked: int) -> None:
+    """Of anything else nothing is said."""
+    checked: list[Request] = []
+    reported: list[Delivery] = []
+    receiver = Receiver(lambda _: None, reported.append, None, checked.append)
+    receiver.handle(Request(method, "/", (), b"{}", Response(problem, b"bad\n") if problem else None))
+    assert (len(checked), reported[0].request.verified) == (asked, True if asked else None)
+
+
+def test_a_refused_notification_that_cannot_be_kept() -> None:
+    """Both are said, and only the refusal where it is kept."""
+    bench = Bench(refusal=BAD)
+    bench.send()
+    bench.problem = OSError(errno.ENOSPC, "no space")
+    bench.send()
+    assert [delivery.problem for delivery in bench.reported] == [
+        BAD.text,
+        f"{BAD.text}; could not save it: no space",
+    ]
 
 
 class TestFile:
@@ -254,9 +253,7 @@ class TestFile:
         assert ["C0", "C1", "C2"] == [captured.code for captured in read_captured(file)]
         assert (0o600, [tmp_path] * 2) == (file.stat().st_mode & 0o777, synced)
 
-    def test_appends_behind_what_was_written_during_the_wait(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_appends_behind_what_was_written_meanwhile(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Nothing that another process has appended is written over."""
         file = tmp_path / "n.jsonl"
         first, second = CaptureFile(file), CaptureFile(file)

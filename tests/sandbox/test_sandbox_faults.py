@@ -44,15 +44,12 @@ def test_fault_of_a_lead(sandbox: Sandbox, name: str, status: int, created: int)
     assert (status, created) == (call("POST", url, {}, bearer).status, len(sandbox.world.leads))
 
 
-@pytest.mark.parametrize(
-    ("name", "status", "created"),
-    [
-        *((str(status), status, 0) for status in (400, 401, 403, 404, 408, 409, 422, 429, 499, 500, 503)),
-        ("429-retry-after", 429, 0), ("429-forever", 429, 0), ("401-once", 401, 0), ("html-200", 200, 0),
-        ("redirect", 307, 0), ("redirect-303", 303, 0), ("500-after", 500, 1), ("502-after", 502, 1), ("html", 502, 1),
-        ("empty", 201, 1), ("huge", 201, 1),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "status", "created"), [
+    *((str(status), status, 0) for status in (400, 401, 403, 404, 408, 409, 422, 429, 499, 500, 503)),
+    ("429-retry-after", 429, 0), ("429-forever", 429, 0), ("401-once", 401, 0), ("html-200", 200, 0),
+    ("redirect", 307, 0), ("redirect-303", 303, 0), ("500-after", 500, 1), ("502-after", 502, 1), ("html", 502, 1),
+    ("empty", 201, 1), ("huge", 201, 1),
+])  # fmt: skip
 def test_fault_with_an_answer(sandbox: Sandbox, name: str, status: int, created: int) -> None:
     """The client sees the status once; what is created is what the name says."""
     sandbox.world.fail_next(name)
@@ -61,14 +58,11 @@ def test_fault_with_an_answer(sandbox: Sandbox, name: str, status: int, created:
     assert 201 == create(sandbox).status
 
 
-@pytest.mark.parametrize(
-    ("name", "header", "value"),
-    [
-        ("429", "retry-after", None), ("429-retry-after", "retry-after", "1"),
-        ("429-forever", "retry-after", "99999999"), ("redirect", "location", "/elsewhere"),
-        ("html", "content-type", "text/html; charset=utf-8"), ("html-200", "content-type", "text/html; charset=utf-8"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "header", "value"), [
+    ("429", "retry-after", None), ("429-retry-after", "retry-after", "1"), ("429-forever", "retry-after", "99999999"),
+    ("redirect", "location", "/elsewhere"), ("html", "content-type", "text/html; charset=utf-8"),
+    ("html-200", "content-type", "text/html; charset=utf-8"),
+])  # fmt: skip
 def test_fault_with_a_header(sandbox: Sandbox, name: str, header: str, value: str | None) -> None:
     """Retry-After, Location and Content-Type are as the name says."""
     sandbox.world.fail_next(name)
@@ -85,13 +79,10 @@ def test_empty_and_huge_bodies(sandbox: Sandbox) -> None:
     assert sandbox.world.created[1].id == huge.document["subscriptionId"]
 
 
-@pytest.mark.parametrize(
-    ("name", "created", "kinds"),
-    [
-        ("reset-before", 0, {ConnectionResetError}), ("reset-after", 1, {ConnectionResetError}),
-        ("half", 1, {ConnectionResetError, IncompleteRead}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "created", "kinds"), [
+    ("reset-before", 0, {ConnectionResetError}), ("reset-after", 1, {ConnectionResetError}),
+    ("half", 1, {ConnectionResetError, IncompleteRead}),
+])  # fmt: skip
 def test_reset(sandbox: Sandbox, name: str, created: int, kinds: set[type[Exception]]) -> None:
     """The client gets a reset, and no byte of an answer; of `half`, the head and half of the body."""
     token = get_token(sandbox)
@@ -112,13 +103,10 @@ def test_no_answer_in_time(sandbox: Sandbox, name: str, created: int, monkeypatc
     assert created == len(sandbox.world.subscriptions())
 
 
-@pytest.mark.parametrize(
-    ("manner", "sent", "waits"),
-    [("RESET", b"", []), ("HANG", b"", [300.0]), ("DRIP", b"headbody", [1.0] * 8), ("HALF", b"headbo", [])],
-)
-def test_what_is_sent_of_an_answer(
-    manner: str, sent: bytes, waits: list[float], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(("manner", "sent", "waits"), [
+    ("RESET", b"", []), ("HANG", b"", [300.0]), ("DRIP", b"headbody", [1.0] * 8), ("HALF", b"headbo", []),
+])  # fmt: skip
+def test_what_is_sent_back(manner: str, sent: bytes, waits: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing, or a part of it, or all of it byte by byte; then the connection is closed."""
     waited = list[float]()
     monkeypatch.setattr(faults, "_is_gone", lambda _, seconds: waited.append(seconds))
@@ -164,14 +152,11 @@ def test_bad_request_meets_no_late_fault(sandbox: Sandbox) -> None:
     assert 400 == create(sandbox, body={}).status
 
 
-@pytest.mark.parametrize(
-    ("probabilities", "message"),
-    [
-        ({"nonsense": 0.5}, "unknown-fault"), ({"token-401-once": 0.5}, "unknown-fault"),
-        ({"token-late": 0.5}, "unknown-fault"), ({"500": -0.1}, "bad-probability"),
-        ({"500": float("nan")}, "bad-probability"), ({"500": 0.6, "503": 0.6}, "bad-probability"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("probabilities", "message"), [
+    ({"nonsense": 0.5}, "unknown-fault"), ({"token-401-once": 0.5}, "unknown-fault"),
+    ({"token-late": 0.5}, "unknown-fault"), ({"500": -0.1}, "bad-probability"),
+    ({"500": float("nan")}, "bad-probability"), ({"500": 0.6, "503": 0.6}, "bad-probability"),
+])  # fmt: skip
 def test_bad_probabilities(probabilities: dict[str, float], message: str) -> None:
     """Unknown names and impossible probabilities are refused."""
     found = raised(SettingsError, Sandbox, faults=probabilities)

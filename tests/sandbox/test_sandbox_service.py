@@ -26,369 +26,378 @@ from reconciler.sandbox.faults import FaultPlan
 from reconciler.sandbox.layout import DOCUMENTED_TARGETS, check_names, lay_out
 from reconciler.sandbox.world import World
 
-
-class TestTokens:
-    """The token endpoint."""
-
-    def test_token_is_as_documented(self, sandbox: Sandbox) -> None:
-        """The answer has the three fields; the token is a JWT of that audience with the lifetime."""
-        answer = ask_token(sandbox)
-        assert (200, "no-store") == (answer.status, answer.headers["cache-control"])
-        assert ["access_token", "expires_in", "token_type"] == sorted(answer.document)
-        assert (86400, "Bearer") == (answer.document["expires_in"], answer.document["token_type"])
-        parts = answer.document["access_token"].split(".")[:2]
-        head, claims = (json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))) for part in parts)
-        assert {"alg": "HS256", "typ": "JWT"} == head
-        assert {"iss", "sub", "aud", "iat", "exp", "jti"} == {*claims}
-        assert 86400 == claims["exp"] - claims["iat"]
-        assert claims["aud"].endswith("/audience/staging/notification")
-
-    @pytest.mark.parametrize(
-        ("changes", "status", "error"),
-        [
-            ({"grant_type": "password"}, 400, "unsupported_grant_type"), ({"grant_type": None}, 400, "invalid_request"),
-            ({"client_id": 7}, 400, "invalid_request"), ({"client_id": "nobody"}, 401, "invalid_client"),
-            ({"client_id": "nobody", "client_secret": ""}, 400, "invalid_request"),
-            ({"client_secret": "wrong"}, 401, "invalid_client"), ({"client_secret": "w\ud800"}, 401, "invalid_client"),
-            ({"audience": "https://elsewhere.example/notification"}, 403, "access_denied"),
-        ],
-    )  # fmt: skip
-    def test_refused(self, sandbox: Sandbox, changes: dict[str, Any], status: int, error: str) -> None:
-        """Wrong, missing and odd parameters are refused as RFC 6749 has it."""
-        answer = ask_token(sandbox, changes=changes)
-        assert (status, error) == (answer.status, answer.document["error"])
-
-    def test_unknown_api(self, sandbox: Sandbox) -> None:
-        """There are six APIs."""
-        assert ask_token(sandbox, api_name="billing").status == 403
-
-    def test_secret_of_another_client(self) -> None:
-        """Each client has its own secret, also where two have one provider."""
-        with Sandbox(accounts={STAGING: ("one", "first"), "usa/staging": ("other", "second")}) as sandbox:
-            answers = [ask_token(sandbox, STAGING, changes={"client_secret": text}) for text in ("first", "second")]
-        assert [200, 401] == [answer.status for answer in answers]
-
-    def test_staging_targets_share_a_provider(self, sandbox: Sandbox) -> None:
-        """A token of Europe staging is good for USA staging, and not for production."""
-        token = get_token(sandbox, "europe/staging")
-        assert create(sandbox, token, name="usa/staging").status == 201
-        assert create(sandbox, token, name="usa/production").status == 401
+# The token endpoint.
 
 
-class TestCreate:
-    """Create subscription."""
-
-    def test_answer(self, sandbox: Sandbox) -> None:
-        """A 201 with what was sent, as it was sent, an id and a secret."""
-        sent = {**WANTED, "eventCodes": ["ONB10001", "LOA10013", "ONB10001"]}
-        answer = create(sandbox, body=sent)
-        (created,) = sandbox.world.subscriptions()
-        expected = {**sent, "subscriptionId": created.id, "secretKey": created.secret}
-        assert (201, expected) == (answer.status, answer.document)
-        assert (STAGING, sandbox.world.targets[STAGING].client_id) == (created.target, created.account)
-        assert created.secret not in repr(created)
-
-    def test_equal_creates_are_two_subscriptions(self, sandbox: Sandbox) -> None:
-        """Creating is not idempotent."""
-        assert create(sandbox).document["subscriptionId"] != create(sandbox).document["subscriptionId"]
-        assert 2 == len(sandbox.world.subscriptions())
-
-    @pytest.mark.parametrize(
-        "body",
-        [
-            {}, {**WANTED, "name": "x"}, {**WANTED, "eventCodes": []}, {**WANTED, "eventCodes": "ONB10001"},
-            {**WANTED, "eventCodes": ["onb10001"]}, {**WANTED, "eventCodes": [10001]},
-            {**WANTED, "webhookUrl": "/relative"}, {**WANTED, "webhookUrl": "ftp://a.example/"},
-            {**WANTED, "webhookUrl": "https://a.example:0/"}, {**WANTED, "webhookUrl": "https://[/"},
-            {**WANTED, "webhookUrl": "https://a.example/a b"}, {**WANTED, "webhookUrl": "https://a.example/\x7f"},
-            [WANTED], b"", b"\xff", b'{"eventCodes": NaN}', b"[" * 100_000,
-        ],
-        ids=range(17),
-    )  # fmt: skip
-    def test_bad_body(self, sandbox: Sandbox, body: object) -> None:
-        """Anything but the two documented fields is a 400, and creates nothing."""
-        assert 400 == create(sandbox, body=body).status
-        assert [] == sandbox.world.subscriptions()
-        assert 201 == create(sandbox, body={**WANTED, "webhookUrl": "http://a.example/"}).status
-
-    @pytest.mark.parametrize(
-        ("headers", "status"),
-        [
-            ({"authorization": ""}, 401), ({"authorization": "Basic abc"}, 401), ({"authorization": "Bearer "}, 401),
-            ({"authorization": "Bearer a.b.c"}, 401), ({"content-type": "text/plain"}, 415),
-            ({"content-type": "text/plain; of=application/json"}, 415),
-            ({"content-type": "Application/JSON; charset=utf-8"}, 201),
-        ],
-    )  # fmt: skip
-    def test_bad_headers(self, sandbox: Sandbox, headers: dict[str, str], status: int) -> None:
-        """A create needs a Bearer token, in a scheme of any case, and JSON."""
-        answer = create(sandbox, headers={"authorization": f"bEARER {get_token(sandbox)}", **headers})
-        told = ' error="invalid_token"' if "a.b.c" in headers.get("authorization", "") else ""
-        challenge = f"Bearer{told}" if status == 401 else None
-        assert (status, challenge) == (answer.status, answer.headers.get("www-authenticate"))
-
-    def test_token_for_another_api(self, sandbox: Sandbox) -> None:
-        """A token for leads creates no subscription."""
-        answer = create(sandbox, get_token(sandbox, api_name="onboarding"))
-        assert (403, "insufficient_scope") == (answer.status, answer.document["error"])
-
-    def test_expired_token(self) -> None:
-        """A token ends with its lifetime; one that replaces a revoked one of the same client and audience is spared."""
-        now = 1000.5
-        targets = lay_out("http://s", DOCUMENTED_TARGETS, {}, secrets.token_bytes)
-        world = World(targets, FaultPlan({}), token_lifetime=60, clock=lambda: now)
-        provider = targets[STAGING].provider
-        texts = [world.issue_token(provider, client, api) for client, api in (("a", "x"), ("b", "x"), ("a", "y"))]
-        for text in (texts[0], "never issued"):
-            world.revoke_token(text)
-        again = [world.issue_token(provider, client, api) for client, api in (("a", "x"), ("b", "x"), ("a", "y"))]
-        assert [True, False, False] == [world.tokens[text].spared for text in again]
-        known = (texts[0], again[0], "never issued")
-        assert [False, True, False] == [world.find_token(text) is not None for text in known]
-        now += 59.5
-        assert [None] * 3 == [world.find_token(text) for text in known]
-
-    def test_lead(self, sandbox: Sandbox) -> None:
-        """A lead is any JSON object, with a token for onboarding and `accept: application/json`."""
-        url = f"{sandbox.world.targets[STAGING].base_url}/onboarding/leads"
-        bearer = {"authorization": f"Bearer {get_token(sandbox, api_name='onboarding')}"}
-        assert 406 == call("POST", url, {}, bearer).status
-        assert 400 == call("POST", url, b'{"Amount": NaN}', {**bearer, "accept": "application/json"}).status
-        answer = call("POST", url, {"Amount": "1"}, {**bearer, "accept": "application/json"})
-        assert (201, {"Amount": "1"}) == (answer.status, sandbox.world.leads[0].document)
-        assert sandbox.world.requests["lead", STAGING] == 3
-
-    def test_other_paths_and_methods(self, sandbox: Sandbox) -> None:
-        """What is not there is a 404; another method a 405 that names the right one."""
-        assert 404 == call("GET", f"{sandbox.url}/nothing").status
-        for method in ("GET", "PUT", "DELETE"):
-            answer = call(method, f"{sandbox.world.targets[STAGING].base_url}/notification/webhooksubscription")
-            assert (405, "POST") == (answer.status, answer.headers["allow"])
-        assert 405 == call("POST", f"{sandbox.url}/_sandbox/state", {}).status
-
-    def test_body_without_a_length_is_refused(self, sandbox: Sandbox) -> None:
-        """Framing that two parsers could read in two ways is a JSON 400."""
-        headers = {"transfer-encoding": "identity", "authorization": f"Bearer {get_token(sandbox)}"}
-        answer = create(sandbox, headers=headers)
-        assert (400, "invalid_request") == (answer.status, answer.document["error"])
-        problem = Response(413, b"too large\n")
-        answered = Service(sandbox.world, sandbox.url).handle(Request(problem=problem))
-        told = {"error": "invalid_request", "error_description": "too large"}
-        assert (413, told) == (answered.status, json.loads(answered.body))
-
-    def test_defect_is_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """What the sandbox cannot do is in its state, so that it is not taken for a fault."""
-        with Sandbox() as sandbox:
-            monkeypatch.setattr(sandbox.world, "meet", lambda *_: 1 / 0)
-            assert 500 == ask_token(sandbox).status
-            failures = call("GET", f"{sandbox.url}/_sandbox/state").document["failures"]
-        assert [True] == ["ZeroDivisionError" in failure for failure in failures]
+def test_token_is_as_documented(sandbox: Sandbox) -> None:
+    """The answer has the three fields; the token is a JWT of that audience with the lifetime."""
+    answer = ask_token(sandbox)
+    assert (200, "no-store") == (answer.status, answer.headers["cache-control"])
+    assert ["access_token", "expires_in", "token_type"] == sorted(answer.document)
+    assert (86400, "Bearer") == (answer.document["expires_in"], answer.document["token_type"])
+    parts = answer.document["access_token"].split(".")[:2]
+    head, claims = (json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))) for part in parts)
+    assert {"alg": "HS256", "typ": "JWT"} == head
+    assert {"iss", "sub", "aud", "iat", "exp", "jti"} == {*claims}
+    assert 86400 == claims["exp"] - claims["iat"]
+    assert claims["aud"].endswith("/audience/staging/notification")
 
 
-class TestOperator:
-    """What the operator of the service sees and does."""
-
-    def test_state_and_removal(self, sandbox: Sandbox) -> None:
-        """All that was created is shown, without secrets; one that was removed no longer exists."""
-        answer = create(sandbox).document
-        wanted = {"subscriptionId": answer["subscriptionId"]}
-        assert 200 == call("POST", f"{sandbox.url}/_sandbox/remove", wanted).status
-        assert 404 == call("POST", f"{sandbox.url}/_sandbox/remove", wanted).status
-        values: list[object] = [None, 1, [], {}, [answer["subscriptionId"]], ""]
-        for other in [{}, *({"subscriptionId": value} for value in values)]:
-            assert 404 == call("POST", f"{sandbox.url}/_sandbox/remove", other).status
-        state = call("GET", f"{sandbox.url}/_sandbox/state")
-        (shown,) = state.document["subscriptions"]
-        assert (answer["subscriptionId"], True) == (shown["subscriptionId"], shown["removed"])
-        create(sandbox, name="europe/production")
-        requests = call("GET", f"{sandbox.url}/_sandbox/state").document["requests"]
-        counts = {"create": {"europe/production": 1, STAGING: 1}, "token": {"europe-production": 1, "staging": 1}}
-        assert json.dumps(counts) == json.dumps(requests)
-        assert answer["secretKey"].encode() not in state.body
-
-    @pytest.mark.parametrize(
-        "event",
-        [
-            {}, {"code": "x"}, {"code": "ONB10011", "properties": []}, {"code": "ONB10011", "target": "asia/staging"},
-            {"code": "ONB10011", "target": 7}, {"code": "ONB10011", "count": 0}, {"code": "ONB10011", "count": 10_001},
-            {"code": "ONB10011", "count": True}, {"code": "ONB10011", "extra": 1},
-        ],
-    )  # fmt: skip
-    def test_bad_event(self, sandbox: Sandbox, event: dict[str, object]) -> None:
-        """An event has a code, and perhaps properties, a target and a count."""
-        assert 400 == call("POST", f"{sandbox.url}/_sandbox/trigger", event).status
+@pytest.mark.parametrize(("changes", "status", "error"), [
+    ({"grant_type": "password"}, 400, "unsupported_grant_type"), ({"grant_type": None}, 400, "invalid_request"),
+    ({"client_id": 7}, 400, "invalid_request"), ({"client_id": "nobody"}, 401, "invalid_client"),
+    ({"client_id": "nobody", "client_secret": ""}, 400, "invalid_request"),
+    ({"client_secret": "wrong"}, 401, "invalid_client"), ({"client_secret": "w\ud800"}, 401, "invalid_client"),
+    ({"audience": "https://elsewhere.example/notification"}, 403, "access_denied"),
+])  # fmt: skip
+def test_refused(sandbox: Sandbox, changes: dict[str, Any], status: int, error: str) -> None:
+    """Wrong, missing and odd parameters are refused as RFC 6749 has it."""
+    answer = ask_token(sandbox, changes=changes)
+    assert (status, error) == (answer.status, answer.document["error"])
 
 
-class TestLayout:
-    """The targets, their URLs and variables."""
-
-    @pytest.mark.parametrize(
-        ("names", "message"),
-        [
-            ([], "no-targets"), (["europe"], "bad-target"), (["Europe/b"], "bad-target"), (["-a/b"], "bad-target"),
-            (["a-b/c", "a/b-c"], "same-variables"),
-        ],
-    )  # fmt: skip
-    def test_bad_names(self, names: list[str], message: str) -> None:
-        """Names are `region/environment`, and each has variables of its own."""
-        assert message == raised(SettingsError, check_names, names).name
-
-    def test_options(self) -> None:
-        """Each reaches what it is for; one seed makes one sequence of faults, another makes another."""
-        with closing(Sandbox()) as sandbox:
-            names = ["europe/staging", "europe/production", "usa/staging", "usa/production"]
-            assert list(sandbox.world.targets) == names
-        accounts = {"usa/staging": ("me", "s3cret")}
-        made = [
-            Sandbox(faults={"500": 0.5}, seed=seed, accounts=accounts, token_lifetime=5, retry_interval=2.5)
-            for seed in (7, 7, 8)
-        ]
-        drawn = [[each.world.meet("create", STAGING, (STAGING,)) is None for _ in range(40)] for each in made]
-        assert drawn[0] == drawn[1] != drawn[2]
-        world = made[0].world
-        assert (world.token_lifetime, world.retry_interval) == (5, 2.5)
-        assert (world.targets["usa/staging"].client_id, world.targets["usa/staging"].client_secret) == ("me", "s3cret")
-        for each in made:
-            each.close()
-
-    def test_urls(self) -> None:
-        """Each target has a base URL of its own, with the id of the sandbox; the staging ones share an account."""
-        targets = lay_out("http://127.0.0.1:1/abc", DOCUMENTED_TARGETS, {}, bytes)
-        assert "http://127.0.0.1:1/abc/europe-staging" == targets["europe/staging"].base_url
-        assert 4 == len({target.base_url for target in targets.values()})
-        assert targets["europe/staging"].provider is targets["usa/staging"].provider
-        assert targets["europe/production"].provider is not targets["usa/production"].provider
-        assert "key=" not in repr(targets["europe/staging"])
-
-    @given(
-        st.lists(st.sampled_from(DOCUMENTED_TARGETS), min_size=1, unique=True),
-        st.sets(st.sampled_from(DOCUMENTED_TARGETS)),
-    )
-    def test_accounts(self, names: list[str], known: set[str]) -> None:
-        """Each provider has accounts of its own; what has none is given one that its provider has, or a new one."""
-        accounts = {name: (f"id-{name}", f"secret-{name}") for name in known}
-        targets = lay_out("http://s", names, accounts, secrets.token_bytes)
-        own = {name: (target.client_id, target.client_secret) for name, target in targets.items()}
-        assert names == list(own)
-        assert {name: own[name] for name in names if name in known} == {n: accounts[n] for n in names if n in known}
-        for name, target in targets.items():
-            shared = [accounts[other] for other in target.provider.targets if other in known and other in names]
-            assert (own[name][1], own[name] in shared) == (target.provider.clients[own[name][0]], bool(shared))
-        providers = {target.provider.name: target.provider for target in targets.values()}
-        staging = sum(name.endswith("/staging") for name in names)
-        assert len(names) - max(staging - 1, 0) == len(providers)
-        clients = [client for provider in providers.values() for client in provider.clients.items()]
-        for distinct in (*zip(*clients, strict=True), [each.key for each in providers.values()]):
-            assert len(distinct) == len(set(distinct))
-
-    def test_two_sandboxes_are_two_services(self, tmp_path: Path) -> None:
-        """Without the data of the first one, a second sandbox on its port has other URLs."""
-        with Sandbox() as first:
-            port = int(first.url.rpartition(":")[2])
-            before = first.world.targets[STAGING].base_url
-        with Sandbox(port) as second:
-            assert before != second.world.targets[STAGING].base_url
-
-    def test_variables(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The variables point at targets, record and sandbox; the record is the same from every directory."""
-        monkeypatch.chdir(tmp_path)
-        with Sandbox(targets=[STAGING], directory=Path("data")) as sandbox:
-            variables = dict(sandbox.variables())
-        target = sandbox.world.targets[STAGING]
-        settings = (target.client_id, target.client_secret, target.provider.auth_url, target.base_url)
-        names = ("CLIENT_ID", "CLIENT_SECRET", "AUTH_URL", "BASE_URL", "AUDIENCE_BASE")
-        assert variables == {
-            f"RECONCILER_EUROPE_STAGING_{name}": value
-            for name, value in zip(names, (*settings, target.provider.audience_base), strict=True)
-        } | {"RECONCILER_STATE": str(tmp_path / "data" / "state.jsonl"), "RECONCILER_SANDBOX_URL": sandbox.url}
-        assert 0o600 == stat.S_IMODE((tmp_path / "data" / "sandbox.jsonl").stat().st_mode)
+def test_unknown_api(sandbox: Sandbox) -> None:
+    """There are six APIs."""
+    assert ask_token(sandbox, api_name="billing").status == 403
 
 
-class TestMemory:
-    """A sandbox with a directory continues after a restart."""
+def test_secret_of_another_client() -> None:
+    """Each client has its own secret, also where two have one provider."""
+    with Sandbox(accounts={STAGING: ("one", "first"), "usa/staging": ("other", "second")}) as sandbox:
+        answers = [ask_token(sandbox, STAGING, changes={"client_secret": text}) for text in ("first", "second")]
+    assert [200, 401] == [answer.status for answer in answers]
 
-    def test_continues(self, tmp_path: Path) -> None:
-        """Port, URLs, accounts, tokens and subscriptions are the same; what was removed stays so."""
-        with Sandbox(directory=tmp_path) as first:
-            token = get_token(first)
-            kept, gone = create(first, token).document, create(first, token).document
-            first.world.remove(gone["subscriptionId"])
-            variables = first.variables()
-        with Sandbox(directory=tmp_path) as second:
-            assert variables == second.variables()
-            assert [kept["subscriptionId"]] == [created.id for created in second.world.subscriptions()]
-            assert 201 == create(second, token).status
-            assert [1, 2, 3] == [created.sequence for created in second.world.created]
 
-    def test_continues_where_it_was_last(self, tmp_path: Path) -> None:
-        """At the port of the run before, not of the first one."""
-        ports = []
-        for port in (0, 1, 0):
-            with closing(Sandbox()) as free:
-                other = free._server.server_port
-            with closing(Sandbox(port and other, directory=tmp_path)) as sandbox:
-                ports.append(sandbox._server.server_port)
-        assert ports[0] != ports[1] == ports[2]
+def test_staging_targets_share_a_provider(sandbox: Sandbox) -> None:
+    """A token of Europe staging is good for USA staging, and not for production."""
+    token = get_token(sandbox, "europe/staging")
+    assert create(sandbox, token, name="usa/staging").status == 201
+    assert create(sandbox, token, name="usa/production").status == 401
 
-    def test_accounts_of_every_start(self, tmp_path: Path) -> None:
-        """A target keeps its account, though it was not served in between; one that is new shares its provider's."""
-        last: dict[str, tuple[str, str]] = {}
-        for names in (["usa/staging"], list(DOCUMENTED_TARGETS), ["usa/production"], list(DOCUMENTED_TARGETS)):
-            with Sandbox(0, names, directory=tmp_path) as sandbox:
-                served = sandbox.world.targets
-            now = {name: (target.client_id, target.client_secret) for name, target in served.items()}
-            assert {name: last[name] for name in now if name in last} == {n: now[n] for n in now if n in last}
-            last |= now
-        assert (last["europe/staging"], 3) == (last["usa/staging"], len(set(last.values())))
 
-    def test_accounts_that_are_given(self, tmp_path: Path) -> None:
-        """They count more than those of earlier runs."""
-        for account in (("a", "b"), ("c", "d")):
-            with closing(Sandbox(0, [STAGING], directory=tmp_path, accounts={STAGING: account})) as sandbox:
-                assert account[0] == sandbox.world.targets[STAGING].client_id
+# Create subscription.
 
-    def test_torn_line(self, tmp_path: Path) -> None:
-        """A last line that was not written completely is cut off."""
-        with Sandbox(directory=tmp_path) as first:
-            create(first)
-        file = tmp_path / "sandbox.jsonl"
-        whole = file.read_bytes()
-        file.write_bytes(whole + b'{"type": "removed", "id": "' + b"x" * 5000)
-        with Sandbox(directory=tmp_path) as second:
-            assert 1 == len(second.world.subscriptions())
-        after = file.read_bytes()
-        assert (True, whole.count(b"\n") + 1) == (after.startswith(whole + b'{"type":"started"'), after.count(b"\n"))
-        assert after.endswith(b"\n")
-        second.world.add_lead(STAGING, {})  # a request that ends after the sandbox
-        assert after == file.read_bytes()
 
-    def test_other_contents(self, tmp_path: Path) -> None:
-        """A file that no sandbox wrote is an error that names the line, and stays free."""
-        file = tmp_path / "sandbox.jsonl"
-        file.write_text('{"type":"removed","id":"1"}\n{}\n')
-        message = raised(SettingsError, Sandbox, directory=tmp_path)
-        assert ("sandbox-data-unusable", f"{file}:2") == (message.name, message.where)
-        file.write_text("")
-        Sandbox(directory=tmp_path).close()
+def test_answer(sandbox: Sandbox) -> None:
+    """A 201 with what was sent, as it was sent, an id and a secret."""
+    sent = {**WANTED, "eventCodes": ["ONB10001", "LOA10013", "ONB10001"]}
+    answer = create(sandbox, body=sent)
+    (created,) = sandbox.world.subscriptions()
+    expected = {**sent, "subscriptionId": created.id, "secretKey": created.secret}
+    assert (201, expected) == (answer.status, answer.document)
+    assert (STAGING, sandbox.world.targets[STAGING].client_id) == (created.target, created.account)
+    assert created.secret not in repr(created)
 
-    def test_one_at_a_time(self, tmp_path: Path) -> None:
-        """A directory in use is refused."""
-        with Sandbox(directory=tmp_path):
-            assert "sandbox-data-unusable" == raised(SettingsError, Sandbox, directory=tmp_path).name
 
-    def test_directory_that_cannot_be(self, tmp_path: Path) -> None:
-        """A file in the place of the directory is an error, and so is a link in the place of the file."""
-        (tmp_path / "data").write_text("")
-        (tmp_path / "sandbox.jsonl").symlink_to(tmp_path / "data")
-        for directory in (tmp_path / "data" / "below", tmp_path):
-            assert "sandbox-data-unusable" == raised(SettingsError, Sandbox, directory=directory).name
+def test_equal_creates_are_two_subscriptions(sandbox: Sandbox) -> None:
+    """Creating is not idempotent."""
+    assert create(sandbox).document["subscriptionId"] != create(sandbox).document["subscriptionId"]
+    assert 2 == len(sandbox.world.subscriptions())
 
-    def test_port_in_use(self, tmp_path: Path) -> None:
-        """A port that another server has is an error, and the directory is free again."""
-        with Sandbox() as other:
-            port = int(other.url.rpartition(":")[2])
-            assert "port-unusable" == raised(SettingsError, Sandbox, port, directory=tmp_path).name
-        Sandbox(directory=tmp_path).close()
+
+@pytest.mark.parametrize("body", [
+    {}, {**WANTED, "name": "x"}, {**WANTED, "eventCodes": []}, {**WANTED, "eventCodes": "ONB10001"},
+    {**WANTED, "eventCodes": ["onb10001"]}, {**WANTED, "eventCodes": [10001]}, {**WANTED, "webhookUrl": "/relative"},
+    {**WANTED, "webhookUrl": "ftp://a.example/"}, {**WANTED, "webhookUrl": "https://a.example:0/"},
+    {**WANTED, "webhookUrl": "https://[/"}, {**WANTED, "webhookUrl": "https://a.example/a b"},
+    {**WANTED, "webhookUrl": "https://a.example/\x7f"}, [WANTED], b"", b"\xff", b'{"eventCodes": NaN}', b"[" * 100_000,
+], ids=range(17))  # fmt: skip
+def test_bad_body(sandbox: Sandbox, body: object) -> None:
+    """Anything but the two documented fields is a 400, and creates nothing."""
+    assert 400 == create(sandbox, body=body).status
+    assert [] == sandbox.world.subscriptions()
+    assert 201 == create(sandbox, body={**WANTED, "webhookUrl": "http://a.example/"}).status
+
+
+@pytest.mark.parametrize(("headers", "status"), [
+    ({"authorization": ""}, 401), ({"authorization": "Basic abc"}, 401), ({"authorization": "Bearer "}, 401),
+    ({"authorization": "Bearer a.b.c"}, 401), ({"content-type": "text/plain"}, 415),
+    ({"content-type": "text/plain; of=application/json"}, 415),
+    ({"content-type": "Application/JSON; charset=utf-8"}, 201),
+])  # fmt: skip
+def test_bad_headers(sandbox: Sandbox, headers: dict[str, str], status: int) -> None:
+    """A create needs a Bearer token, in a scheme of any case, and JSON."""
+    answer = create(sandbox, headers={"authorization": f"bEARER {get_token(sandbox)}", **headers})
+    told = ' error="invalid_token"' if "a.b.c" in headers.get("authorization", "") else ""
+    challenge = f"Bearer{told}" if status == 401 else None
+    assert (status, challenge) == (answer.status, answer.headers.get("www-authenticate"))
+
+
+def test_token_for_another_api(sandbox: Sandbox) -> None:
+    """A token for leads creates no subscription."""
+    answer = create(sandbox, get_token(sandbox, api_name="onboarding"))
+    assert (403, "insufficient_scope") == (answer.status, answer.document["error"])
+
+
+def test_expired_token() -> None:
+    """A token ends with its lifetime; one that replaces a revoked one of the same client and audience is spared."""
+    now = 1000.5
+    targets = lay_out("http://s", DOCUMENTED_TARGETS, {}, secrets.token_bytes)
+    world = World(targets, FaultPlan({}), token_lifetime=60, clock=lambda: now)
+    provider = targets[STAGING].provider
+    texts = [world.issue_token(provider, client, api) for client, api in (("a", "x"), ("b", "x"), ("a", "y"))]
+    for text in (texts[0], "never issued"):
+        world.revoke_token(text)
+    again = [world.issue_token(provider, client, api) for client, api in (("a", "x"), ("b", "x"), ("a", "y"))]
+    assert [True, False, False] == [world.tokens[text].spared for text in again]
+    known = (texts[0], again[0], "never issued")
+    assert [False, True, False] == [world.find_token(text) is not None for text in known]
+    now += 59.5
+    assert [None] * 3 == [world.find_token(text) for text in known]
+
+
+def test_lead(sandbox: Sandbox) -> None:
+    """A lead is any JSON object, with a token for onboarding and `accept: application/json`."""
+    url = f"{sandbox.world.targets[STAGING].base_url}/onboarding/leads"
+    bearer = {"authorization": f"Bearer {get_token(sandbox, api_name='onboarding')}"}
+    assert 406 == call("POST", url, {}, bearer).status
+    assert 400 == call("POST", url, b'{"Amount": NaN}', {**bearer, "accept": "application/json"}).status
+    answer = call("POST", url, {"Amount": "1"}, {**bearer, "accept": "application/json"})
+    assert (201, {"Amount": "1"}) == (answer.status, sandbox.world.leads[0].document)
+    assert sandbox.world.requests["lead", STAGING] == 3
+
+
+def test_other_paths_and_methods(sandbox: Sandbox) -> None:
+    """What is not there is a 404; another method a 405 that names the right one."""
+    assert 404 == call("GET", f"{sandbox.url}/nothing").status
+    for method in ("GET", "PUT", "DELETE"):
+        answer = call(method, f"{sandbox.world.targets[STAGING].base_url}/notification/webhooksubscription")
+        assert (405, "POST") == (answer.status, answer.headers["allow"])
+    assert 405 == call("POST", f"{sandbox.url}/_sandbox/state", {}).status
+
+
+def test_body_without_a_length_is_refused(sandbox: Sandbox) -> None:
+    """Framing that two parsers could read in two ways is a JSON 400."""
+    headers = {"transfer-encoding": "identity", "authorization": f"Bearer {get_token(sandbox)}"}
+    answer = create(sandbox, headers=headers)
+    assert (400, "invalid_request") == (answer.status, answer.document["error"])
+    problem = Response(413, b"too large\n")
+    answered = Service(sandbox.world, sandbox.url).handle(Request(problem=problem))
+    told = {"error": "invalid_request", "error_description": "too large"}
+    assert (413, told) == (answered.status, json.loads(answered.body))
+
+
+def test_defect_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the sandbox cannot do is in its state, so that it is not taken for a fault."""
+    with Sandbox() as sandbox:
+        monkeypatch.setattr(sandbox.world, "meet", lambda *_: 1 / 0)
+        assert 500 == ask_token(sandbox).status
+        failures = call("GET", f"{sandbox.url}/_sandbox/state").document["failures"]
+    assert [True] == ["ZeroDivisionError" in failure for failure in failures]
+
+
+# What the operator of the service sees and does.
+
+
+def test_state_and_removal(sandbox: Sandbox) -> None:
+    """All that was created is shown, without secrets; one that was removed no longer exists."""
+    answer = create(sandbox).document
+    wanted = {"subscriptionId": answer["subscriptionId"]}
+    assert 200 == call("POST", f"{sandbox.url}/_sandbox/remove", wanted).status
+    assert 404 == call("POST", f"{sandbox.url}/_sandbox/remove", wanted).status
+    values: list[object] = [None, 1, [], {}, [answer["subscriptionId"]], ""]
+    for other in [{}, *({"subscriptionId": value} for value in values)]:
+        assert 404 == call("POST", f"{sandbox.url}/_sandbox/remove", other).status
+    state = call("GET", f"{sandbox.url}/_sandbox/state")
+    (shown,) = state.document["subscriptions"]
+    assert (answer["subscriptionId"], True) == (shown["subscriptionId"], shown["removed"])
+    create(sandbox, name="europe/production")
+    requests = call("GET", f"{sandbox.url}/_sandbox/state").document["requests"]
+    counts = {"create": {"europe/production": 1, STAGING: 1}, "token": {"europe-production": 1, "staging": 1}}
+    assert json.dumps(counts) == json.dumps(requests)
+    assert answer["secretKey"].encode() not in state.body
+
+
+@pytest.mark.parametrize("event", [
+    {}, {"code": "x"}, {"code": "ONB10011", "properties": []}, {"code": "ONB10011", "target": "asia/staging"},
+    {"code": "ONB10011", "target": 7}, {"code": "ONB10011", "count": 0}, {"code": "ONB10011", "count": 10_001},
+    {"code": "ONB10011", "count": True}, {"code": "ONB10011", "extra": 1},
+])  # fmt: skip
+def test_bad_event(sandbox: Sandbox, event: dict[str, object]) -> None:
+    """An event has a code, and perhaps properties, a target and a count."""
+    assert 400 == call("POST", f"{sandbox.url}/_sandbox/trigger", event).status
+
+
+# The targets, their URLs and variables.
+
+
+@pytest.mark.parametrize(("names", "message"), [
+    ([], "no-targets"), (["europe"], "bad-target"), (["Europe/b"], "bad-target"), (["-a/b"], "bad-target"),
+    (["a-b/c", "a/b-c"], "same-variables"),
+])  # fmt: skip
+def test_bad_names(names: list[str], message: str) -> None:
+    """Names are `region/environment`, and each has variables of its own."""
+    assert message == raised(SettingsError, check_names, names).name
+
+
+def test_options() -> None:
+    """Each reaches what it is for; one seed makes one sequence of faults, another makes another."""
+    with closing(Sandbox()) as sandbox:
+        names = ["europe/staging", "europe/production", "usa/staging", "usa/production"]
+        assert list(sandbox.world.targets) == names
+    accounts = {"usa/staging": ("me", "s3cret")}
+    made = [
+        Sandbox(faults={"500": 0.5}, seed=seed, accounts=accounts, token_lifetime=5, retry_interval=2.5)
+        for seed in (7, 7, 8)
+    ]
+    drawn = [[each.world.meet("create", STAGING, (STAGING,)) is None for _ in range(40)] for each in made]
+    assert drawn[0] == drawn[1] != drawn[2]
+    world = made[0].world
+    assert (world.token_lifetime, world.retry_interval) == (5, 2.5)
+    assert (world.targets["usa/staging"].client_id, world.targets["usa/staging"].client_secret) == ("me", "s3cret")
+    for each in made:
+        each.close()
+
+
+def test_urls() -> None:
+    """Each target has a base URL of its own, with the id of the sandbox; the staging ones share an account."""
+    targets = lay_out("http://127.0.0.1:1/abc", DOCUMENTED_TARGETS, {}, bytes)
+    assert "http://127.0.0.1:1/abc/europe-staging" == targets["europe/staging"].base_url
+    assert 4 == len({target.base_url for target in targets.values()})
+    assert targets["europe/staging"].provider is targets["usa/staging"].provider
+    assert targets["europe/production"].provider is not targets["usa/production"].provider
+    assert "key=" not in repr(targets["europe/staging"])
+
+
+@given(
+    st.lists(st.sampled_from(DOCUMENTED_TARGETS), min_size=1, unique=True),
+    st.sets(st.sampled_from(DOCUMENTED_TARGETS)),
+)
+def test_accounts(names: list[str], known: set[str]) -> None:
+    """Each provider has accounts of its own; what has none is given one that its provider has, or a new one."""
+    accounts = {name: (f"id-{name}", f"secret-{name}") for name in known}
+    targets = lay_out("http://s", names, accounts, secrets.token_bytes)
+    own = {name: (target.client_id, target.client_secret) for name, target in targets.items()}
+    assert names == list(own)
+    assert {name: own[name] for name in names if name in known} == {n: accounts[n] for n in names if n in known}
+    for name, target in targets.items():
+        shared = [accounts[other] for other in target.provider.targets if other in known and other in names]
+        assert (own[name][1], own[name] in shared) == (target.provider.clients[own[name][0]], bool(shared))
+    providers = {target.provider.name: target.provider for target in targets.values()}
+    staging = sum(name.endswith("/staging") for name in names)
+    assert len(names) - max(staging - 1, 0) == len(providers)
+    clients = [client for provider in providers.values() for client in provider.clients.items()]
+    for distinct in (*zip(*clients, strict=True), [each.key for each in providers.values()]):
+        assert len(distinct) == len(set(distinct))
+
+
+def test_two_sandboxes_are_two_services(tmp_path: Path) -> None:
+    """Without the data of the first one, a second sandbox on its port has other URLs."""
+    with Sandbox() as first:
+        port = int(first.url.rpartition(":")[2])
+        before = first.world.targets[STAGING].base_url
+    with Sandbox(port) as second:
+        assert before != second.world.targets[STAGING].base_url
+
+
+def test_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The variables point at targets, record and sandbox; the record is the same from every directory."""
+    monkeypatch.chdir(tmp_path)
+    with Sandbox(targets=[STAGING], directory=Path("data")) as sandbox:
+        variables = dict(sandbox.variables())
+    target = sandbox.world.targets[STAGING]
+    settings = (target.client_id, target.client_secret, target.provider.auth_url, target.base_url)
+    names = ("CLIENT_ID", "CLIENT_SECRET", "AUTH_URL", "BASE_URL", "AUDIENCE_BASE")
+    assert variables == {
+        f"RECONCILER_EUROPE_STAGING_{name}": value
+        for name, value in zip(names, (*settings, target.provider.audience_base), strict=True)
+    } | {"RECONCILER_STATE": str(tmp_path / "data" / "state.jsonl"), "RECONCILER_SANDBOX_URL": sandbox.url}
+    assert 0o600 == stat.S_IMODE((tmp_path / "data" / "sandbox.jsonl").stat().st_mode)
+
+
+# A sandbox with a directory continues after a restart.
+
+
+def test_continues(tmp_path: Path) -> None:
+    """Port, URLs, accounts, tokens and subscriptions are the same; what was removed stays so."""
+    with Sandbox(directory=tmp_path) as first:
+        token = get_token(first)
+        kept, gone = create(first, token).document, create(first, token).document
+        first.world.remove(gone["subscriptionId"])
+        variables = first.variables()
+    with Sandbox(directory=tmp_path) as second:
+        assert variables == second.variables()
+        assert [kept["subscriptionId"]] == [created.id for created in second.world.subscriptions()]
+        assert 201 == create(second, token).status
+        assert [1, 2, 3] == [created.sequence for created in second.world.created]
+
+
+def test_continues_where_it_was_last(tmp_path: Path) -> None:
+    """At the port of the run before, not of the first one."""
+    ports = []
+    for port in (0, 1, 0):
+        with closing(Sandbox()) as free:
+            other = free._server.server_port
+        with closing(Sandbox(port and other, directory=tmp_path)) as sandbox:
+            ports.append(sandbox._server.server_port)
+    assert ports[0] != ports[1] == ports[2]
+
+
+def test_accounts_of_every_start(tmp_path: Path) -> None:
+    """A target keeps its account, though it was not served in between; one that is new shares its provider's."""
+    last: dict[str, tuple[str, str]] = {}
+    for names in (["usa/staging"], list(DOCUMENTED_TARGETS), ["usa/production"], list(DOCUMENTED_TARGETS)):
+        with Sandbox(0, names, directory=tmp_path) as sandbox:
+            served = sandbox.world.targets
+        now = {name: (target.client_id, target.client_secret) for name, target in served.items()}
+        assert {name: last[name] for name in now if name in last} == {n: now[n] for n in now if n in last}
+        last |= now
+    assert (last["europe/staging"], 3) == (last["usa/staging"], len(set(last.values())))
+
+
+def test_accounts_that_are_given(tmp_path: Path) -> None:
+    """They count more than those of earlier runs."""
+    for account in (("a", "b"), ("c", "d")):
+        with closing(Sandbox(0, [STAGING], directory=tmp_path, accounts={STAGING: account})) as sandbox:
+            assert account[0] == sandbox.world.targets[STAGING].client_id
+
+
+def test_torn_line(tmp_path: Path) -> None:
+    """A last line that was not written completely is cut off."""
+    with Sandbox(directory=tmp_path) as first:
+        create(first)
+    file = tmp_path / "sandbox.jsonl"
+    whole = file.read_bytes()
+    file.write_bytes(whole + b'{"type": "removed", "id": "' + b"x" * 5000)
+    with Sandbox(directory=tmp_path) as second:
+        assert 1 == len(second.world.subscriptions())
+    after = file.read_bytes()
+    assert (True, whole.count(b"\n") + 1) == (after.startswith(whole + b'{"type":"started"'), after.count(b"\n"))
+    assert after.endswith(b"\n")
+    second.world.add_lead(STAGING, {})  # a request that ends after the sandbox
+    assert after == file.read_bytes()
+
+
+def test_other_contents(tmp_path: Path) -> None:
+    """A file that no sandbox wrote is an error that names the line, and stays free."""
+    file = tmp_path / "sandbox.jsonl"
+    file.write_text('{"type":"removed","id":"1"}\n{}\n')
+    message = raised(SettingsError, Sandbox, directory=tmp_path)
+    assert ("sandbox-data-unusable", f"{file}:2") == (message.name, message.where)
+    file.write_text("")
+    Sandbox(directory=tmp_path).close()
+
+
+def test_one_at_a_time(tmp_path: Path) -> None:
+    """A directory in use is refused."""
+    with Sandbox(directory=tmp_path):
+        assert "sandbox-data-unusable" == raised(SettingsError, Sandbox, directory=tmp_path).name
+
+
+def test_directory_that_cannot_be(tmp_path: Path) -> None:
+    """A file in the place of the directory is an error, and so is a link in the place of the file."""
+    (tmp_path / "data").write_text("")
+    (tmp_path / "sandbox.jsonl").symlink_to(tmp_path / "data")
+    for directory in (tmp_path / "data" / "below", tmp_path):
+        assert "sandbox-data-unusable" == raised(SettingsError, Sandbox, directory=directory).name
+
+
+def test_port_in_use(tmp_path: Path) -> None:
+    """A port that another server has is an error, and the directory is free again."""
+    with Sandbox() as other:
+        port = int(other.url.rpartition(":")[2])
+        assert "port-unusable" == raised(SettingsError, Sandbox, port, directory=tmp_path).name
+    Sandbox(directory=tmp_path).close()
 
 
 def test_what_cannot_be_stored_has_not_happened() -> None:
