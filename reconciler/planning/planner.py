@@ -5,6 +5,8 @@
 2. Closed gates of the record or of the target block changes (`blocking`).
 3. Removals wait for the creates that take over their codes, and the selection is applied (`order`).
 4. Deliveries that are not desired are listed (`duplicates`), and every change gets its digest.
+
+An apply checks the gates of the record again before each call (see `objection` in `applying`).
 """
 
 from __future__ import annotations
@@ -50,8 +52,6 @@ def plan(
     allow_empty: bool = False,
 ) -> Plan:
     """Return the plan for the selection. Every gate before a create is decided here.
-
-    An apply checks the gates of the record again before each call (see `objection`).
 
     `now` is in epoch seconds. `accounts` has a hash of the client id for each target with a client id. `unrecovered`
     are messages about recovery files: the record lacks the facts in these files, so nothing is created before the
