@@ -94,17 +94,13 @@ def test_a_file_name_that_breaks_the_line_is_escaped(tmp_path: Path) -> None:
     assert mistake.located.endswith("a\\nb.yaml:1:1")
 
 
-@pytest.mark.parametrize(
-    ("spoil", "place", "name"),
-    [
-        (lambda file: file.symlink_to("nowhere"), "1:1", "config-unreadable"),
-        (lambda file: file.symlink_to(file), "1:1", "config-unreadable"), (os.mkfifo, "1:1", "config-unreadable"),
-        (lambda file: file.write_bytes("x: 1\ny: ä é".encode("latin-1")), "2:4", "config-not-utf8"),
-        (lambda file: file.write_text("x: 1", encoding="utf-16"), "1:1", "config-not-utf8"),
-        (lambda file: file.write_bytes(b"#" * (files.SIZE_LIMIT + 1)), "1:1", "config-too-large"),
-    ],
-    ids=["link to nothing", "link to itself", "pipe", "latin-1", "utf-16", "too large"],
-)  # fmt: skip
+@pytest.mark.parametrize(("spoil", "place", "name"), [
+    (lambda file: file.symlink_to("nowhere"), "1:1", "config-unreadable"),
+    (lambda file: file.symlink_to(file), "1:1", "config-unreadable"), (os.mkfifo, "1:1", "config-unreadable"),
+    (lambda file: file.write_bytes("x: 1\ny: ä é".encode("latin-1")), "2:4", "config-not-utf8"),
+    (lambda file: file.write_text("x: 1", encoding="utf-16"), "1:1", "config-not-utf8"),
+    (lambda file: file.write_bytes(b"#" * (files.SIZE_LIMIT + 1)), "1:1", "config-too-large"),
+], ids=["link to nothing", "link to itself", "pipe", "latin-1", "utf-16", "too large"])  # fmt: skip
 def test_a_file_that_cannot_be_read_is_a_mistake(
     tmp_path: Path, spoil: Callable[[Path], None], place: str, name: str
 ) -> None:

@@ -40,19 +40,14 @@ def test_services_that_differ() -> None:
     assert len(urls) == len({*map(service_key, urls)})
 
 
-@pytest.mark.parametrize(
-    ("url", "normal"),
-    [
-        ("HTTPS://Hooks.Example:443", "https://hooks.example/"),
-        ("https://hooks.example:8443/A", "https://hooks.example:8443/A"),
-        ("https://hooks.example:80/A", "https://hooks.example:80/A"),
-        ("http://localhost:443/A", "http://localhost:443/A"),
-        ("http://[::1]:80/a?", "http://[::1]/a?"),
-        ("https://[::1]:8443", "https://[::1]:8443/"),
-        ("https://hooks.example?a", "https://hooks.example/?a"),
-        ("https://hooks.example/a/?B=%2f", "https://hooks.example/a/?B=%2f"),
-    ],
-)
+@pytest.mark.parametrize(("url", "normal"), [
+    ("HTTPS://Hooks.Example:443", "https://hooks.example/"),
+    ("https://hooks.example:8443/A", "https://hooks.example:8443/A"),
+    ("https://hooks.example:80/A", "https://hooks.example:80/A"), ("http://localhost:443/A", "http://localhost:443/A"),
+    ("http://[::1]:80/a?", "http://[::1]/a?"), ("https://[::1]:8443", "https://[::1]:8443/"),
+    ("https://hooks.example?a", "https://hooks.example/?a"),
+    ("https://hooks.example/a/?B=%2f", "https://hooks.example/a/?B=%2f"),
+])  # fmt: skip
 def test_normal_url(url: str, normal: str) -> None:
     """Of a webhook only what no endpoint can see is made alike."""
     assert (normal, normal) == (normal_url(url), normal_url(normal))

@@ -145,13 +145,10 @@ def test_other_account(scene: Scene, account: str | None, *, is_bound: bool) -> 
 # gate 4: unknown and in flight
 
 
-@pytest.mark.parametrize(
-    ("by", "words"),
-    [
-        ({"actor": "a", "user": "u"}, "a"), ({"user": "u", "host": "h"}, "u on h"), ({}, "?"),
-        ({"actor": "a", "rerun_by": "b", "url": "https://x"}, "b, rerunning a run of a (https://x)"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("by", "words"), [
+    ({"actor": "a", "user": "u"}, "a"), ({"user": "u", "host": "h"}, "u on h"), ({}, "?"),
+    ({"actor": "a", "rerun_by": "b", "url": "https://x"}, "b, rerunning a run of a (https://x)"),
+])  # fmt: skip
 def test_who(by: dict[str, str], words: str) -> None:
     """Whoever began the run, by name, with the machine or the page of the run."""
     assert words == who(by)

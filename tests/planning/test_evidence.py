@@ -138,14 +138,9 @@ def test_proven(scene: Scene) -> None:
         assert proof is proofs(scene, now)[0][1]["ONB10011"]
 
 
-@pytest.mark.parametrize(
-    ("url", "at", "base_url"),
-    [
-        ("https://eu.partner.example/other", LATER, SERVICE),
-        (EU, "2026-01-01T00:00:00Z", SERVICE),
-        (EU, LATER, AMERICAN),
-    ],
-)
+@pytest.mark.parametrize(("url", "at", "base_url"), [
+    ("https://eu.partner.example/other", LATER, SERVICE), (EU, "2026-01-01T00:00:00Z", SERVICE), (EU, LATER, AMERICAN),
+])  # fmt: skip
 def test_proves_nothing(scene: Scene, url: str, at: str, base_url: str) -> None:
     """What came to another URL, before the create, or from another service, proves nothing."""
     scene.receive(url, "ONB10011", at=at, base_url=base_url)

@@ -222,10 +222,9 @@ def test_delivered_twice(scene: Scene, secret: str) -> None:
     assert ((), ()) == (planned.duplicates, planned.surplus)
 
 
-@pytest.mark.parametrize(
-    ("selected", "told"),
-    [((), {EUROPE, USA}), ((f"{EUROPE}/a", f"{USA}/c"), {EUROPE}), ((f"{EUROPE}/c", f"{USA}/b"), {USA})],
-)
+@pytest.mark.parametrize(("selected", "told"), [
+    ((), {EUROPE, USA}), ((f"{EUROPE}/a", f"{USA}/c"), {EUROPE}), ((f"{EUROPE}/c", f"{USA}/b"), {USA}),
+])  # fmt: skip
 def test_delivered_twice_by_two_targets(scene: Scene, selected: tuple[str, ...], told: set[str]) -> None:
     """Told of each target whose own address is selected: of the others nothing was asked."""
     scene.declare(target(USA))
@@ -304,14 +303,11 @@ def test_narrowed(scene: Scene) -> None:
     assert {hooks("a")} == {route.url for route in planned.duplicates}
 
 
-@pytest.mark.parametrize(
-    ("held", "wanted"),
-    [
-        ("https://hooks.example.org/a", "https://HOOKS.example.org:443/a"),
-        ("https://HOOKS.example.org:443/a", "https://hooks.example.org/a"),
-        ("https://hooks.example.org:8443/a", "https://Hooks.Example.org:8443/a"),
-    ],
-)
+@pytest.mark.parametrize(("held", "wanted"), [
+    ("https://hooks.example.org/a", "https://HOOKS.example.org:443/a"),
+    ("https://HOOKS.example.org:443/a", "https://hooks.example.org/a"),
+    ("https://hooks.example.org:8443/a", "https://Hooks.Example.org:8443/a"),
+])  # fmt: skip
 def test_one_url_written_in_two_ways(scene: Scene, held: str, wanted: str) -> None:
     """It is one: a route that another address has in force is not created again, and `state mv` is named."""
     scene.hold("old", "ONB10011", held)

@@ -169,13 +169,10 @@ def test_what_keeps_pairs_from_being_in_line(matters: bool) -> None:
     assert matters != Pairs((), unpaired=(Unpaired(EUROPE, USA, matters=matters),)).in_line
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "name"),
-    [
-        ("*/staging", "usa/*", "bad-pair"), ("*/staging", "*/staging", "bad-pair"), ("*", "*/staging", "bad-pair"),
-        ("*/one", "*/two", "no-match"), (EUROPE, "usa/stagign", "no-match"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("a", "b", "name"), [
+    ("*/staging", "usa/*", "bad-pair"), ("*/staging", "*/staging", "bad-pair"), ("*", "*/staging", "bad-pair"),
+    ("*/one", "*/two", "no-match"), (EUROPE, "usa/stagign", "no-match"),
+])  # fmt: skip
 def test_bad_pairs(scene: Scene, a: str, b: str, name: str) -> None:
     """Other patterns, and those that match nothing, are errors."""
     assert name == raised(SelectionError, pairs, scene, a, b).name
