@@ -172,10 +172,9 @@ def test_retry_after_counts_for_429_only() -> None:
 
 
 @given(
-    st.integers(0, 999),
-    st.binary(max_size=60),
+    st.integers(0, 999), st.binary(max_size=60),
     st.dictionaries(st.sampled_from(["retry-after", "location", "content-type", "date"]), st.text(max_size=30)),
-)
+)  # fmt: skip
 @settings(max_examples=100)
 def test_any_reply_has_an_outcome(status: int, body: bytes, headers: dict[str, str]) -> None:
     """Nothing a server can send makes the outcome fail; its words are one printable line."""
