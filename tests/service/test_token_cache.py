@@ -268,7 +268,7 @@ def test_an_unsafe_directory(tmp_path: Path) -> None:
     assert raised(SettingsError, TokenCache, unsafe).name == "unsafe-directory"
 
 
-def test_a_token_is_left_out_of_reprs(directory: Path) -> None:
+def test_a_token_is_left_out_of_reprs() -> None:
     """A token in memory does not show its value."""
     token = tokens.Token(PURPOSE, "value-of-token", 0.0, 0.0, "", DAY)
     assert "value-of-token" not in repr(token)

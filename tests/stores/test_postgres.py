@@ -140,9 +140,7 @@ def test_overtaken_in_the_transaction(postgres: Site, store: Store, execute: Cal
     assert [type(problem) for problem in ended] == [HeadMoved]
 
 
-def test_table_locked(
-    postgres: Site, store: Store, execute: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_table_locked(postgres: Site, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A lock that somebody holds ends an append in time."""
     monkeypatch.setattr(module, "_LIMITS", "SET LOCAL lock_timeout = '50ms'")
     with psycopg.connect(re.sub("[?&]table=.*", "", postgres.place)) as other:
