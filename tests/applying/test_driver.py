@@ -27,13 +27,10 @@ if TYPE_CHECKING:
 SILENT = StoreUnavailable(Message("store-silent", "no answer"))
 
 
-@pytest.mark.parametrize(
-    ("happens", "seconds", "off"),
-    [
-        ("nothing", 4.0, 0.0), ("an interrupt", 0.0, 0.0), ("a failure", 0.0, 0.0), ("time", 0.0, 5.0),
-        ("time", 5.0, -5.0), ("time", 10.0, -10.0),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("happens", "seconds", "off"), [
+    ("nothing", 4.0, 0.0), ("an interrupt", 0.0, 0.0), ("a failure", 0.0, 0.0), ("time", 0.0, 5.0), ("time", 5.0, -5.0),
+    ("time", 10.0, -10.0),
+])  # fmt: skip
 def test_whether_a_call_leaves_is_decided_at_its_first_byte(happens: str, seconds: float, off: float) -> None:
     """The run may end while the connection is made, and so may the window, on either clock."""
     bench = Bench(wanting("a"), limits=Limits(send_window=5)).sent()

@@ -230,14 +230,10 @@ def test_a_record_that_cannot_be_read_afterwards_leaves_the_results(failures: in
     assert [True, not failures] == [result.recorded for result in applied.results]
 
 
-@pytest.mark.parametrize(
-    ("outcome", "others", "verdict"),
-    [
-        (Outcome.CREATED, "", Verdict.FAILED),
-        (Outcome.CREATED, "b", Verdict.FAILED),
-        (Outcome.UNKNOWN, "", Verdict.UNRESOLVED),
-    ],
-)
+@pytest.mark.parametrize(("outcome", "others", "verdict"), [
+    (Outcome.CREATED, "", Verdict.FAILED), (Outcome.CREATED, "b", Verdict.FAILED),
+    (Outcome.UNKNOWN, "", Verdict.UNRESOLVED),
+])  # fmt: skip
 def test_a_lost_response_is_a_failure(outcome: Outcome, others: str, verdict: Verdict) -> None:
     """Though the subscription was created, and nothing else is left to do; an unknown outcome is over it."""
     case = Apply(wanting("a", *others))
@@ -309,10 +305,9 @@ def test_an_answer_that_an_unexpected_error_keeps_from_the_run_counts() -> None:
     assert ({"a": "created"}, []) == (outcomes(applied), problems)
 
 
-@pytest.mark.parametrize(
-    ("when", "patience", "count"),
-    [("since", 6.0, 9), ("since", 0.0, 0), ("before", 6.0, 8), ("before", 0.0, 0), ("interrupted", 6.0, 1)],
-)
+@pytest.mark.parametrize(("when", "patience", "count"), [
+    ("since", 6.0, 9), ("since", 0.0, 0), ("before", 6.0, 8), ("before", 0.0, 0), ("interrupted", 6.0, 1),
+])  # fmt: skip
 def test_what_is_under_way_elsewhere_is_looked_at_less_and_less_often(when: str, patience: float, count: int) -> None:
     """Each pause is longer, up to a second. What was under way before the plan has 5 s; an interrupt ends all waits."""
     flying = theirs("a", time.time() + 100)

@@ -126,10 +126,9 @@ def test_a_run_that_loses_changes_waits_before_its_next_intents() -> None:
     assert "created" == bench.outcomes["create e"]
 
 
-@pytest.mark.parametrize(
-    ("append_takes", "jitter", "wait"),
-    [(0.0, 0.0, SHORTEST / 2), (0.0, 0.5, 0.75 * SHORTEST), (0.0, 1.0, SHORTEST), (1.5, 1.0, 3.0)],
-)
+@pytest.mark.parametrize(("append_takes", "jitter", "wait"), [
+    (0.0, 0.0, SHORTEST / 2), (0.0, 0.5, 0.75 * SHORTEST), (0.0, 1.0, SHORTEST), (1.5, 1.0, 3.0),
+])  # fmt: skip
 def test_runs_that_collided_wait_for_different_times(append_takes: float, jitter: float, wait: float) -> None:
     """Between half of the time and all of it; twice what an append takes, so that the other run can append again."""
     bench = Bench(wanting("a", "b"), jitter=jitter).start()
@@ -390,21 +389,14 @@ URL = "https://hooks.example/a"
 RETRY = kinds.What(f"{TARGET}/a", ("ONB10001",), URL, SERVICE, send_by=1.0, settled_by=9.0, supersedes=(attempt(1),))
 
 
-@pytest.mark.parametrize(
-    ("fact", "detail"),
-    [
-        (kinds.Absent(at=AT, attempt=attempt(1)), "already resolved by another run"),
-        (LOSS, "the record has changed: loss-open"),
-        (kinds.Intended(at=AT, attempt="theirs", what=RETRY), "already resolved by another run"),
-        *(
-            (
-                known("a", attempt="found", address=address),
-                f"another attempt delivers it or may deliver it ({address}, attempt found)",
-            )
-            for address in ("europe/staging/a", "europe/staging/renamed", "usa/staging/a")
-        ),
-    ],
-)
+@pytest.mark.parametrize(("fact", "detail"), [
+    (kinds.Absent(at=AT, attempt=attempt(1)), "already resolved by another run"),
+    (LOSS, "the record has changed: loss-open"),
+    (kinds.Intended(at=AT, attempt="theirs", what=RETRY), "already resolved by another run"),
+    *((known("a", attempt="found", address=address),
+       f"another attempt delivers it or may deliver it ({address}, attempt found)")
+      for address in ("europe/staging/a", "europe/staging/renamed", "usa/staging/a")),
+])  # fmt: skip
 def test_what_the_record_says_before_a_retry_counts(fact: AnyFact, detail: str) -> None:
     """It is read again: what somebody resolved, what another attempt delivers, and under a loss nothing is sent."""
     bench = busy_bench()

@@ -230,13 +230,10 @@ def test_a_retry_whose_window_has_passed_is_not_sent() -> None:
     assert ([], detail) == (bench.sends, bench.result("a").detail)
 
 
-@pytest.mark.parametrize(
-    ("answers", "in_flight"),
-    [
-        ((UNKNOWN, UNKNOWN), 1), ((UNKNOWN, UNKNOWN, REJECTED), 2), ((CREATED, NOT_SENT, NOT_SENT), 2),
-        ((UNKNOWN, NOT_SENT), 1), ((UNKNOWN, NOT_SENT, UNKNOWN), 1), ((UNKNOWN, NOT_SENT, UNKNOWN, UNKNOWN), 0),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("answers", "in_flight"), [
+    ((UNKNOWN, UNKNOWN), 1), ((UNKNOWN, UNKNOWN, REJECTED), 2), ((CREATED, NOT_SENT, NOT_SENT), 2),
+    ((UNKNOWN, NOT_SENT), 1), ((UNKNOWN, NOT_SENT, UNKNOWN), 1), ((UNKNOWN, NOT_SENT, UNKNOWN, UNKNOWN), 0),
+])  # fmt: skip
 def test_an_answer_ends_the_row_of_unknown_outcomes(answers: tuple[Answer, ...], in_flight: int) -> None:
     """Then calls go side by side again; a call that was not sent neither continues nor ends the row."""
     bench = Bench(wanting("a", "b", "c", "d", "e", "f"), limits=Limits(backoff=(), parallelism=2)).sent(*answers)

@@ -54,13 +54,9 @@ def test_a_removal_is_requested_of_what_the_change_concerns() -> None:
     reasons = (Message("first", "the first"), Message("second", "the second"))
     change = replace(bench.run.changes[0], concerns=("old-a",), reasons=reasons)
     expected = RemovalRequested(
-        at="2027-01-15T08:00:00Z",
-        by={"user": "bench"},
-        attempt="old-a",
-        codes=(code("a"),),
-        reason="the first",
+        at="2027-01-15T08:00:00Z", by={"user": "bench"}, attempt="old-a", codes=(code("a"),), reason="the first",
         by_plan=True,
-    )
+    )  # fmt: skip
     assert (expected,) == local_facts(change, bench.run.context, bench.now)
 
 

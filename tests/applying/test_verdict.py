@@ -97,14 +97,11 @@ def test_an_apply_that_ends_behind_a_closed_gate_is_a_failure() -> None:
         assert Verdict.FAILED is verdict_of(ended, closed, ())
 
 
-@pytest.mark.parametrize(
-    ("result", "left", "verdict"),
-    [
-        (Result(A, Action.CREATE, Done.SKIPPED), [A], Verdict.FAILED),
-        (Result(A, Action.CREATE, Done.CREATED), [B], Verdict.DONE),
-        (Result(A, Action.CREATE, Done.CREATED, recorded=False), [], Verdict.UNRESOLVED),
-    ],
-)
+@pytest.mark.parametrize(("result", "left", "verdict"), [
+    (Result(A, Action.CREATE, Done.SKIPPED), [A], Verdict.FAILED),
+    (Result(A, Action.CREATE, Done.CREATED), [B], Verdict.DONE),
+    (Result(A, Action.CREATE, Done.CREATED, recorded=False), [], Verdict.UNRESOLVED),
+])  # fmt: skip
 def test_what_is_left(result: Result, left: list[Address], verdict: Verdict) -> None:
     """A skipped change fails; that of another address was made meanwhile; what is not recorded may exist."""
     assert verdict is verdict_of([result], plan_of(*(Change(address, Action.CREATE) for address in left)), ())
@@ -126,15 +123,12 @@ RESULT = Result(A, Action.CREATE, Done.SKIPPED, detail="because")
 DONE_BY_OTHERS, UNDER_WAY = "already done by another run", "another run is still applying this address"
 
 
-@pytest.mark.parametrize(
-    ("result", "is_left", "waits", "detail"),
-    [
-        (RESULT, False, False, DONE_BY_OTHERS), (RESULT, False, True, DONE_BY_OTHERS), (RESULT, True, True, UNDER_WAY),
-        (RESULT, True, False, "because"), (RESULT, None, True, "because"),
-        (replace(RESULT, action=Action.BLOCKED), True, True, "because"),
-        (replace(RESULT, outcome=Done.REJECTED), False, True, "because"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("result", "is_left", "waits", "detail"), [
+    (RESULT, False, False, DONE_BY_OTHERS), (RESULT, False, True, DONE_BY_OTHERS), (RESULT, True, True, UNDER_WAY),
+    (RESULT, True, False, "because"), (RESULT, None, True, "because"),
+    (replace(RESULT, action=Action.BLOCKED), True, True, "because"),
+    (replace(RESULT, outcome=Done.REJECTED), False, True, "because"),
+])  # fmt: skip
 def test_what_the_record_says_of_a_result(result: Result, is_left: bool | None, waits: bool, detail: str) -> None:
     """A skipped change is done if nothing is left at its address; where one waits for another run, that is said."""
     left = None if is_left is None else plan_of(*[Change(A, Action.CREATE)] * is_left)

@@ -42,16 +42,14 @@ OTHERS = {
 """The other mistakes that a file with a secret at such a place has."""
 
 
-@pytest.mark.parametrize(
-    "key",
-    ["client_id", "clientId", "CLIENT-SECRET", "secret", "password", "Passwd", "passphrase", "pwd", "token",
-     "accessToken", "api_key", "X-API-Key", "private key", "bearer", "Authorization", "credentials"],
-)  # fmt: skip
-@pytest.mark.parametrize(
-    "where",
-    ["{{{}}}", "targets: {{a/b: {{{}}}}}", "targets: {{a/b: {{vars: {{{}}}}}}}",
-     "parity: {{ignore: [{{address: x, reason: y, {}}}]}}", "verification: {{header: X, algorithm: hmac-sha1, {}}}"],
-)  # fmt: skip
+@pytest.mark.parametrize("key", [
+    "client_id", "clientId", "CLIENT-SECRET", "secret", "password", "Passwd", "passphrase", "pwd", "token",
+    "accessToken", "api_key", "X-API-Key", "private key", "bearer", "Authorization", "credentials",
+])  # fmt: skip
+@pytest.mark.parametrize("where", [
+    "{{{}}}", "targets: {{a/b: {{{}}}}}", "targets: {{a/b: {{vars: {{{}}}}}}}",
+    "parity: {{ignore: [{{address: x, reason: y, {}}}]}}", "verification: {{header: X, algorithm: hmac-sha1, {}}}",
+])  # fmt: skip
 def test_a_credential_is_a_mistake_anywhere(tmp_path: Path, key: str, where: str) -> None:
     """However its key is spelt and wherever it is, the variable to use is named and the value is not."""
     entry = f'"{key}": {SECRET}'
@@ -65,24 +63,21 @@ def test_a_credential_is_a_mistake_anywhere(tmp_path: Path, key: str, where: str
     assert SECRET not in str(found)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"clientSecret: {SECRET}", f"unknown: {SECRET}", f"unknown: {{deeper: [{SECRET}, {{x: {SECRET}}}]}}",
-        f"targets: {{a/b: {{auth_url: 'https://me:{SECRET}@login.test', base_url: https://b.test}}}}",
-        f"targets: {{a/b: {{auth_url: 'https://b.test/?key={SECRET}', base_url: https://b.test}}}}",
-        f"targets: {{a/b: {{auth_url: https://a.test, base_url: https://b.test, vars: {{v: 'https://{SECRET}@x'}}}}}}",
-        f'subscriptions: {{"*/*": {{one: {{eventCodes: [ONB10001], webhookUrl: "https://{SECRET}@h.test"}}}}}}',
-        f'subscriptions: {{"*/*": {{one: {{eventCodes: [ONB10001], webhookUrl: "h.test?{SECRET}"}}}}}}',
-        f'subscriptions: {{"*/*": {{one: {{eventCodes: [ONB10001], webhookUrl: "https://h.test/{{?{SECRET}"}}}}}}',
-        f'subscriptions: {{"*/*": {{token: {SECRET}}}}}', f"recipients: [AGE-SECRET-KEY-1{SECRET}]",
-        f"recipients: [{SECRET}]", f"recipients: {{a: {SECRET}}}",
-        f"verification: {{header: X, algorithm: hmac-sha1, key: {SECRET}}}",
-        f"state: postgresql://me:{SECRET}@db.test/records",
-        f"state: postgresql://db.test/records?user=me&password={SECRET}",
-        f"state: git+https://{SECRET}@git.test/x.git#state",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", [
+    f"clientSecret: {SECRET}", f"unknown: {SECRET}", f"unknown: {{deeper: [{SECRET}, {{x: {SECRET}}}]}}",
+    f"targets: {{a/b: {{auth_url: 'https://me:{SECRET}@login.test', base_url: https://b.test}}}}",
+    f"targets: {{a/b: {{auth_url: 'https://b.test/?key={SECRET}', base_url: https://b.test}}}}",
+    f"targets: {{a/b: {{auth_url: https://a.test, base_url: https://b.test, vars: {{v: 'https://{SECRET}@x'}}}}}}",
+    f'subscriptions: {{"*/*": {{one: {{eventCodes: [ONB10001], webhookUrl: "https://{SECRET}@h.test"}}}}}}',
+    f'subscriptions: {{"*/*": {{one: {{eventCodes: [ONB10001], webhookUrl: "h.test?{SECRET}"}}}}}}',
+    f'subscriptions: {{"*/*": {{one: {{eventCodes: [ONB10001], webhookUrl: "https://h.test/{{?{SECRET}"}}}}}}',
+    f'subscriptions: {{"*/*": {{token: {SECRET}}}}}', f"recipients: [AGE-SECRET-KEY-1{SECRET}]",
+    f"recipients: [{SECRET}]", f"recipients: {{a: {SECRET}}}",
+    f"verification: {{header: X, algorithm: hmac-sha1, key: {SECRET}}}",
+    f"state: postgresql://me:{SECRET}@db.test/records",
+    f"state: postgresql://db.test/records?user=me&password={SECRET}",
+    f"state: git+https://{SECRET}@git.test/x.git#state",
+])  # fmt: skip
 def test_a_secret_is_never_shown(tmp_path: Path, text: str) -> None:
     """Values of unknown keys, user info, passwords and queries are in no message."""
     assert SECRET not in str(mistakes_in(write(tmp_path, {"a.yaml": text, "b.yaml": TARGETS})))
@@ -115,16 +110,11 @@ subscriptions:
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize(
-    ("secret", "what"),
-    [
-        (PASTED, f"the value of {STAGING_SECRET}"),
-        (AGE_KEY, "an age secret key"),
-        (AGE_KEY.lower(), "an age secret key"),
-        (TOKEN, "an access token"),
-    ],
-    ids=["a variable", "an age key", "an age key in lower case", "a token"],  # the keys are drawn anew by each process
-)
+# Named, since the keys are drawn anew by each process.
+@pytest.mark.parametrize(("secret", "what"), [
+    (PASTED, f"the value of {STAGING_SECRET}"), (TOKEN, "an access token"),
+    (AGE_KEY, "an age secret key"), (AGE_KEY.lower(), "an age secret key"),
+], ids=["a variable", "a token", "an age key", "an age key in lower case"])  # fmt: skip
 def test_a_pasted_secret_is_covered(tmp_path: Path, place: str, secret: str, what: str) -> None:
     """Wherever it is, in comments too, its place is reported and no part or consequence of it is shown."""
     text = "# a line\n" + PLACES[place].format(secret)
@@ -146,14 +136,11 @@ def test_a_private_key_is_covered(tmp_path: Path, text: str) -> None:
     assert "MIGHAg" not in str(found)
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
-        """Zk3v w8/r'T5"uX2y\\B9nMü""", r"""Zk3v w8/r'T5\"uX2y\\B9nM\u00fc""", """Zk3v w8/r''T5"uX2y\\B9nMü""",
-        "Zk3v%20w8%2Fr%27T5%22uX2y%5CB9nM%C3%BC", "Zk3v%20w8/r%27T5%22uX2y%5cB9nM%c3%bc",
-        "Zk3v%20w8/r'T5%22uX2y%5CB9nM%C3%BC", "Zk3v+w8%2Fr%27T5%22uX2y%5CB9nM%C3%BC",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("written", [
+    """Zk3v w8/r'T5"uX2y\\B9nMü""", r"""Zk3v w8/r'T5\"uX2y\\B9nM\u00fc""", """Zk3v w8/r''T5"uX2y\\B9nMü""",
+    "Zk3v%20w8%2Fr%27T5%22uX2y%5CB9nM%C3%BC", "Zk3v%20w8/r%27T5%22uX2y%5cB9nM%c3%bc",
+    "Zk3v%20w8/r'T5%22uX2y%5CB9nM%C3%BC", "Zk3v+w8%2Fr%27T5%22uX2y%5CB9nM%C3%BC",
+])  # fmt: skip
 def test_a_secret_is_covered_in_every_spelling(tmp_path: Path, written: str) -> None:
     """As it is, as YAML quotes it, and percent-encoded in part, in full, for a form, and in lower case."""
     config = write(tmp_path, {"a.yaml": f"{TARGETS}# {written}"})
@@ -161,11 +148,10 @@ def test_a_secret_is_covered_in_every_spelling(tmp_path: Path, written: str) -> 
     assert ["secret"] == [each.name for each in found]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [STAGING_SECRET, "GITHUB_TOKEN", "GH_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "PGPASSWORD",
-     "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_CLIENT_SECRET"],
-)  # fmt: skip
+@pytest.mark.parametrize("name", [
+    STAGING_SECRET, "GITHUB_TOKEN", "GH_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "PGPASSWORD",
+    "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_CLIENT_SECRET",
+])  # fmt: skip
 def test_every_variable_with_a_secret_is_named(tmp_path: Path, name: str) -> None:
     """At each place of its value, though a blank may stand around it, and though another secret begins alike."""
     config = write(tmp_path, {"a.yaml": f"{TARGETS}# hunter2-long, hunter2-long"})
@@ -173,11 +159,10 @@ def test_every_variable_with_a_secret_is_named(tmp_path: Path, name: str) -> Non
     assert [(name, 14), (name, 14)] == [(each.what.split()[-1], each.place and each.place.line) for each in found]
 
 
-@pytest.mark.parametrize(
-    ("value", "names"),
-    [*((value, ["secret"]) for value in ("hunter2-xy", "Troubador", "europe-staging-an")),
-     *((value, []) for value in ("short", "europe-staging", "europe_staging"))],
-)  # fmt: skip
+@pytest.mark.parametrize(("value", "names"), [
+    *((value, ["secret"]) for value in ("hunter2-xy", "Troubador", "europe-staging-an")),
+    *((value, []) for value in ("short", "europe-staging", "europe_staging")),
+])  # fmt: skip
 def test_a_value_that_no_text_contains_by_chance_is_a_secret(tmp_path: Path, value: str, names: list[str]) -> None:
     """A digit, a capital letter or sixteen characters are enough; short values and plain words are not searched for."""
     _, problem = load_sound(write(tmp_path, {"a.yaml": f"{TARGETS}# {value}"}), {STAGING_SECRET: value}.get)

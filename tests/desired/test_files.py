@@ -20,15 +20,8 @@ NAMES = ["europe/production", "europe/staging", "usa/staging"]
 
 def test_files_are_found_in_subdirectories_and_hidden_ones_are_not(tmp_path: Path) -> None:
     """Only *.yaml and *.yml count, at any depth; what begins with a dot, and other files, are left out."""
-    bad = "[not read]"
-    found = load_files(
-        tmp_path,
-        {
-            "deep/er/targets.yml": TARGETS, ".hidden.yaml": bad, ".git/config.yaml": bad, "notes.txt": bad,
-            "x.yaml~": bad,
-        },
-    )  # fmt: skip
-    assert list(found.targets) == NAMES
+    files = dict.fromkeys((".hidden.yaml", ".git/config.yaml", "notes.txt", "x.yaml~"), "[not read]")
+    assert list(load_files(tmp_path, {"deep/er/targets.yml": TARGETS, **files}).targets) == NAMES
 
 
 def test_a_single_file_is_taken(tmp_path: Path) -> None:
@@ -94,17 +87,13 @@ def test_a_file_name_that_breaks_the_line_is_escaped(tmp_path: Path) -> None:
     assert mistake.located.endswith("a\\nb.yaml:1:1")
 
 
-@pytest.mark.parametrize(
-    ("spoil", "place", "name"),
-    [
-        (lambda file: file.symlink_to("nowhere"), "1:1", "config-unreadable"),
-        (lambda file: file.symlink_to(file), "1:1", "config-unreadable"), (os.mkfifo, "1:1", "config-unreadable"),
-        (lambda file: file.write_bytes("x: 1\ny: ä é".encode("latin-1")), "2:4", "config-not-utf8"),
-        (lambda file: file.write_text("x: 1", encoding="utf-16"), "1:1", "config-not-utf8"),
-        (lambda file: file.write_bytes(b"#" * (files.SIZE_LIMIT + 1)), "1:1", "config-too-large"),
-    ],
-    ids=["link to nothing", "link to itself", "pipe", "latin-1", "utf-16", "too large"],
-)  # fmt: skip
+@pytest.mark.parametrize(("spoil", "place", "name"), [
+    (lambda file: file.symlink_to("nowhere"), "1:1", "config-unreadable"),
+    (lambda file: file.symlink_to(file), "1:1", "config-unreadable"), (os.mkfifo, "1:1", "config-unreadable"),
+    (lambda file: file.write_bytes("x: 1\ny: ä é".encode("latin-1")), "2:4", "config-not-utf8"),
+    (lambda file: file.write_text("x: 1", encoding="utf-16"), "1:1", "config-not-utf8"),
+    (lambda file: file.write_bytes(b"#" * (files.SIZE_LIMIT + 1)), "1:1", "config-too-large"),
+], ids=["link to nothing", "link to itself", "pipe", "latin-1", "utf-16", "too large"])  # fmt: skip
 def test_a_file_that_cannot_be_read_is_a_mistake(
     tmp_path: Path, spoil: Callable[[Path], None], place: str, name: str
 ) -> None:

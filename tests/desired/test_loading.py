@@ -153,13 +153,7 @@ def test_verification_has_defaults(tmp_path: Path) -> None:
 def test_files_that_are_not_read_are_reported(tmp_path: Path) -> None:
     """All but hidden ones, such as those of editors and of git, and pages."""
     unread = [f"{name}.txt" for name in "fbdaec"]
-    files = {
-        "all.yaml": "targets: {}",
-        ".gitignore": "",
-        "README.md": "",
-        "below/notes.txt": "",
-        **dict.fromkeys(unread, ""),
-    }
+    files = {"all.yaml": "targets: {}", **dict.fromkeys((".gitignore", "README.md", "below/notes.txt", *unread), "")}
     found = [each.located.removeprefix(f"{tmp_path}/config/") for each in load_files(tmp_path, files).unread]
     assert [f"{name}:1:1" for name in sorted([*unread, "below/notes.txt"])] == found
 

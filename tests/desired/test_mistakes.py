@@ -39,15 +39,12 @@ def test_every_mistake_is_reported_in_one_run(tmp_path: Path) -> None:
     assert [] == [each for each in found if each.place and each.where]
 
 
-@pytest.mark.parametrize(
-    ("marked", "name", "meant", "known"),
-    [
-        ("¦target: {}", "unknown-key", "targets", "parity, recipients, record, state, subscriptions, targets, verif"),
-        (UNDECLARED, "undeclared-target", "europe/staging", "europe/production, europe/staging, usa/staging"),
-        (in_subscription('{eventCodes: [ONB10001], webhookUrl: ¦"{hook}"}'), "unknown-variable", "hooks",
-         "attempt, environment, hooks, name, region"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("marked", "name", "meant", "known"), [
+    ("¦target: {}", "unknown-key", "targets", "parity, recipients, record, state, subscriptions, targets, verif"),
+    (UNDECLARED, "undeclared-target", "europe/staging", "europe/production, europe/staging, usa/staging"),
+    (in_subscription('{eventCodes: [ONB10001], webhookUrl: ¦"{hook}"}'), "unknown-variable", "hooks",
+     "attempt, environment, hooks, name, region"),
+])  # fmt: skip
 def test_a_misspelt_name_is_explained(tmp_path: Path, marked: str, name: str, meant: str, known: str) -> None:
     """A name that resembles another is asked about, and the valid ones are listed."""
     (mistake,) = assert_mistakes(tmp_path, marked, name)
@@ -64,34 +61,31 @@ def test_only_an_unread_section_leaves_a_target_in_doubt(tmp_path: Path, marked:
     assert is_read == ("x/y" in str(found))
 
 
-@pytest.mark.parametrize(
-    ("marked", "names"),
-    [
-        ("¦target: {a/b: {ADDRESSES}}\nWANTED https://x.test}}}", "unknown-key"),
-        ("targets: {¦A/b: {ADDRESSES}}\nWANTED https://x.test}}}", "invalid-name"),
-        ("targets: {a/b: {¦authUrl: https://login.test, base_url: https://api.test}}", "unknown-key"),
-        ("targets: {a/b: {ADDRESSES, ¦hooks: https://x.test}}\nWANTED '{hooks}/a'}}}", "unknown-key"),
-        ("targets: {a/b: {ADDRESSES, ¦var: {hooks: https://x.test}}}\nWANTED '{hooks}/a'}}}", "unknown-key"),
-        ("targets: {a/b: {ADDRESSES, vars: {hooks: https://x.test}, ¦hooks: x}}\nWANTED ¦'{hooks}/#a'}}}",
-         "unknown-key url-fragment"),
-        ("targets: {a/b: {ADDRESSES, vars: ¦[]}}\nWANTED '{hooks}'}, y: {eventCodes: [ONB10002], webhookUrl: ¦ftp://x}}}",
-         "wrong-type url-scheme"),
-        ("targets: {a/b: ¦[]}\nWANTED '{hooks}'}}}", "wrong-type"),
-        ("targets: {a/b: {ADDRESSES, unknown: retry, overlap: allow}}\nWANTED ¦ftp://x.test}, y: CODES ¦ftp://y}}}",
-         "url-scheme url-scheme"),
-        ("DECLARED {a/b: {x: {eventCodes: [ONB10001], ¦webhookUrls: x}}}", "unknown-key"),
-        ('DECLARED {a/b: {¦X: {eventCodes: ¦x}, ¦"\\e[m": ¦x}}', "invalid-name wrong-type invalid-name wrong-type"),
-        ("DECLARED {'*/*': {x: {eventCodes: [ONB10001]}}, ¦a/bb: {x: {webhookUrl: https://x}}}", "undeclared-target"),
-        ("subscriptions: {¦a/b: {x: {eventCodes: [¦ONB1], webhookUrl: ¦ftp://x.test}}}",
-         "undeclared-target invalid-value url-scheme"),
-        ("subscriptions: {¦a/b: {x: CODES 'https://{region}.test'}}}", "undeclared-target"),
-        ("DECLARED {'a/*': {x: {eventCodes: [¦ONB1, ONB10003]}}, '*/b': {x: CODES https://x}}}", "invalid-value"),
-        ("DECLARED {'*/*': {x: CODES x}}, '*/b': {x: null}, a/b: {¦x: {}}}", "missing-field"),
-        ("subscriptions: {¦'*/*': {}}", "undeclared-target"), ("verification: ¦¦{}", "missing-key missing-key"),
-        ("recipients: [¦~, ¦age1short]", "no-value bad-recipient"),
-        ("¦unknown: [¦https://me@hooks.test, https://hooks.test/@me]", "unknown-key url-user-info"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("marked", "names"), [
+    ("¦target: {a/b: {ADDRESSES}}\nWANTED https://x.test}}}", "unknown-key"),
+    ("targets: {¦A/b: {ADDRESSES}}\nWANTED https://x.test}}}", "invalid-name"),
+    ("targets: {a/b: {¦authUrl: https://login.test, base_url: https://api.test}}", "unknown-key"),
+    ("targets: {a/b: {ADDRESSES, ¦hooks: https://x.test}}\nWANTED '{hooks}/a'}}}", "unknown-key"),
+    ("targets: {a/b: {ADDRESSES, ¦var: {hooks: https://x.test}}}\nWANTED '{hooks}/a'}}}", "unknown-key"),
+    ("targets: {a/b: {ADDRESSES, vars: {hooks: https://x.test}, ¦hooks: x}}\nWANTED ¦'{hooks}/#a'}}}",
+     "unknown-key url-fragment"),
+    ("targets: {a/b: {ADDRESSES, vars: ¦[]}}\nWANTED '{hooks}'}, y: {eventCodes: [ONB10002], webhookUrl: ¦ftp://x}}}",
+     "wrong-type url-scheme"),
+    ("targets: {a/b: ¦[]}\nWANTED '{hooks}'}}}", "wrong-type"),
+    ("targets: {a/b: {ADDRESSES, unknown: retry, overlap: allow}}\nWANTED ¦ftp://x.test}, y: CODES ¦ftp://y}}}",
+     "url-scheme url-scheme"),
+    ("DECLARED {a/b: {x: {eventCodes: [ONB10001], ¦webhookUrls: x}}}", "unknown-key"),
+    ('DECLARED {a/b: {¦X: {eventCodes: ¦x}, ¦"\\e[m": ¦x}}', "invalid-name wrong-type invalid-name wrong-type"),
+    ("DECLARED {'*/*': {x: {eventCodes: [ONB10001]}}, ¦a/bb: {x: {webhookUrl: https://x}}}", "undeclared-target"),
+    ("subscriptions: {¦a/b: {x: {eventCodes: [¦ONB1], webhookUrl: ¦ftp://x.test}}}",
+     "undeclared-target invalid-value url-scheme"),
+    ("subscriptions: {¦a/b: {x: CODES 'https://{region}.test'}}}", "undeclared-target"),
+    ("DECLARED {'a/*': {x: {eventCodes: [¦ONB1, ONB10003]}}, '*/b': {x: CODES https://x}}}", "invalid-value"),
+    ("DECLARED {'*/*': {x: CODES x}}, '*/b': {x: null}, a/b: {¦x: {}}}", "missing-field"),
+    ("subscriptions: {¦'*/*': {}}", "undeclared-target"), ("verification: ¦¦{}", "missing-key missing-key"),
+    ("recipients: [¦~, ¦age1short]", "no-value bad-recipient"),
+    ("¦unknown: [¦https://me@hooks.test, https://hooks.test/@me]", "unknown-key url-user-info"),
+])  # fmt: skip
 def test_a_cause_is_reported_and_what_follows_is_not(tmp_path: Path, marked: str, names: str) -> None:
     """A misspelt or broken part is one mistake, and hides no other."""
     marked = marked.replace("DECLARED", "targets: {a/b: {ADDRESSES}}\nsubscriptions:").replace("ADDRESSES", PLACES)
@@ -165,14 +159,11 @@ subscriptions:
     assert_mistakes(tmp_path, text, "unknown-variable", "url-scheme", "missing-field")
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("plain", "'plain'"), ("a\nb\x1b[0m", "'a\\nb\\x1b[0m'"), ("x" * 61, "'" + "x" * 60 + "'…"),
-        ("https://a.test/?key=value", "'https://a.test/?…'"), ("me:secret@a.test", "a value with an @"),
-        ("aB3d/5gH7+K9mN1/Q3sT5", "a value of 21 characters that may be a secret"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "expected"), [
+    ("plain", "'plain'"), ("a\nb\x1b[0m", "'a\\nb\\x1b[0m'"), ("x" * 61, "'" + "x" * 60 + "'…"),
+    ("https://a.test/?key=value", "'https://a.test/?…'"), ("me:secret@a.test", "a value with an @"),
+    ("aB3d/5gH7+K9mN1/Q3sT5", "a value of 21 characters that may be a secret"),
+])  # fmt: skip
 def test_values_are_shown_with_care(text: str, expected: str) -> None:
     """A value is escaped, cut, and shown without what may be a secret."""
     assert expected == shown(text)

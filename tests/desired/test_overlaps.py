@@ -138,10 +138,9 @@ def test_templates_are_compared_as_they_are(tmp_path: Path) -> None:
     assert_mistakes(tmp_path, text, "same-route", beside=targets("allow", "allow"))
 
 
-@pytest.mark.parametrize(
-    ("marked", "overridden", "advice"),
-    [(ACROSS, "A_TWO", "correct RECONCILER_A_TWO_BASE_URL; or keep"), (WITHIN, "A_ONE", "keep")],
-)
+@pytest.mark.parametrize(("marked", "overridden", "advice"), [
+    (ACROSS, "A_TWO", "correct RECONCILER_A_TWO_BASE_URL; or keep"), (WITHIN, "A_ONE", "keep"),
+])  # fmt: skip
 def test_a_variable_that_joins_two_services_is_named(tmp_path: Path, marked: str, overridden: str, advice: str) -> None:
     """An overridden `base_url` may be the cause of what two targets have in common, and no other variable."""
     beside = targets(other_base="https://other.test")

@@ -10,16 +10,13 @@ TARGETS = ["europe/staging", "europe/production", "usa/staging", "usa/production
 ADDRESSES = [f"{target}/{name}" for target in TARGETS for name in ("offers", "applications")]
 
 
-@pytest.mark.parametrize(
-    ("unknown", "known", "meant"),
-    [
-        ("europe/stagin", TARGETS, "europe/staging"), ("uas/staging", TARGETS, "usa/staging"),
-        ("europe/staging/offer", ADDRESSES, "europe/staging/offers"), ("staging", TARGETS, ""),
-        ("usa/production/aplications", ADDRESSES, "usa/production/applications"),
-        ("europe/staging/zebra", ADDRESSES, ""),  # the target alone makes it like none
-        ("asia/staging/offers", ADDRESSES, ""), ("europe/staging", ADDRESSES, ""), ("europe/staging", [], ""),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("unknown", "known", "meant"), [
+    ("europe/stagin", TARGETS, "europe/staging"), ("uas/staging", TARGETS, "usa/staging"), ("staging", TARGETS, ""),
+    ("europe/staging/offer", ADDRESSES, "europe/staging/offers"),
+    ("usa/production/aplications", ADDRESSES, "usa/production/applications"),
+    ("europe/staging/zebra", ADDRESSES, ""),  # the target alone makes it like none
+    ("asia/staging/offers", ADDRESSES, ""), ("europe/staging", ADDRESSES, ""), ("europe/staging", [], ""),
+])  # fmt: skip
 def test_a_name_that_is_like_another(unknown: str, known: list[str], meant: str) -> None:
     """Each segment must be like its own."""
     assert suggestion([unknown], known) == (f" (did you mean {meant}?)" if meant else "")

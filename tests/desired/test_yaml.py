@@ -27,26 +27,22 @@ def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     return str(request.param)
 
 
-@pytest.mark.parametrize(
-    ("marked", "names"),
-    [
-        ("parity: ¦&here {}", ["yaml-anchor"]), ("recipients: ¦*there", ["yaml-alias"]),
-        ("recipients: [¦*there]", ["yaml-alias"]), ("parity: ¦!local {}", ["yaml-tag"]),
-        ("parity: {ignore: ¦!!seq []}", ["yaml-tag"]), ("¦!!str parity: {}", ["yaml-tag"]),
-        ("¦&a parity: {ignore: ¦&b []}", ["yaml-anchor", "yaml-anchor"]),
-        ("parity: {ignore: ¦¦!x &b []}", ["yaml-anchor", "yaml-tag"]), ("¦<<: ¦*base", ["unknown-key", "yaml-alias"]),
-        ("¦*all", ["yaml-alias"]), ("parity: {}\n¦---\nparity: {}", ["yaml-documents"]),
-        ("parity: {¦x: 1}\n¦---\nparity: {}", ["unknown-key", "yaml-documents"]),
-        ("parity: ¦[]\n¦parity: {}\n¦parity: {}", ["wrong-type", "duplicate-key", "duplicate-key"]),
-        ("{¦[a, b]: c, ¦{d: e}: f, ¦*g : h}", ["key-not-text", "key-not-text", "yaml-alias"]),
-        ("a:\n¦\tb: 1", ["yaml-syntax"]), ("a: 1\n¦<<<<<<< HEAD\nb: 2", ["git-conflict"]),
-        ("*¦/*:\n  one: 1", ["yaml-syntax"]),
-        ("webhookUrl: {hooks}¦/one", ["yaml-syntax"]), ("parity: x¦: y", ["yaml-syntax"]),
-        ('parity: "\n¦', ["yaml-syntax"]), ("parity: [x¦", ["yaml-syntax"]),
-        ("parity: {}\nx: ä¦\x07", ["yaml-character"]),
-        ("¦[parity]", ["file-not-mapping"]), ("¦parity", ["file-not-mapping"]), ("¦null", ["file-not-mapping"]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("marked", "names"), [
+    ("parity: ¦&here {}", ["yaml-anchor"]), ("recipients: ¦*there", ["yaml-alias"]),
+    ("recipients: [¦*there]", ["yaml-alias"]), ("parity: ¦!local {}", ["yaml-tag"]),
+    ("parity: {ignore: ¦!!seq []}", ["yaml-tag"]), ("¦!!str parity: {}", ["yaml-tag"]),
+    ("¦&a parity: {ignore: ¦&b []}", ["yaml-anchor", "yaml-anchor"]),
+    ("parity: {ignore: ¦¦!x &b []}", ["yaml-anchor", "yaml-tag"]), ("¦<<: ¦*base", ["unknown-key", "yaml-alias"]),
+    ("¦*all", ["yaml-alias"]), ("parity: {}\n¦---\nparity: {}", ["yaml-documents"]),
+    ("parity: {¦x: 1}\n¦---\nparity: {}", ["unknown-key", "yaml-documents"]),
+    ("parity: ¦[]\n¦parity: {}\n¦parity: {}", ["wrong-type", "duplicate-key", "duplicate-key"]),
+    ("{¦[a, b]: c, ¦{d: e}: f, ¦*g : h}", ["key-not-text", "key-not-text", "yaml-alias"]),
+    ("a:\n¦\tb: 1", ["yaml-syntax"]), ("a: 1\n¦<<<<<<< HEAD\nb: 2", ["git-conflict"]),
+    ("*¦/*:\n  one: 1", ["yaml-syntax"]), ("webhookUrl: {hooks}¦/one", ["yaml-syntax"]),
+    ("parity: x¦: y", ["yaml-syntax"]), ('parity: "\n¦', ["yaml-syntax"]), ("parity: [x¦", ["yaml-syntax"]),
+    ("parity: {}\nx: ä¦\x07", ["yaml-character"]), ("¦[parity]", ["file-not-mapping"]),
+    ("¦parity", ["file-not-mapping"]), ("¦null", ["file-not-mapping"]),
+])  # fmt: skip
 def test_what_is_no_plain_tree_is_a_mistake(tmp_path: Path, marked: str, names: list[str]) -> None:
     """Each construct is reported where it stands, with what to do."""
     assert_mistakes(tmp_path, marked, *names)
@@ -82,11 +78,10 @@ def test_a_file_may_hold_only_so_much(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "yaml-too-many-values" == mistake.name
 
 
-@pytest.mark.parametrize(
-    "unread",
-    ["targets:\n  a/b: [", "parity: {}\n---\ntargets: {}", "# \x07", "[targets]", "[" * 70, "target: {}", "targets: []",
-     "targets: {A/b: {}}", "subscriptions: x"],
-)  # fmt: skip
+@pytest.mark.parametrize("unread", [
+    "targets:\n  a/b: [", "parity: {}\n---\ntargets: {}", "# \x07", "[targets]", "[" * 70, "target: {}", "targets: []",
+    "targets: {A/b: {}}", "subscriptions: x",
+])  # fmt: skip
 def test_what_an_unread_part_may_hold_is_not_missed(tmp_path: Path, unread: str) -> None:
     """All else is reported, but nothing is called undeclared or incomplete that the unreadable part may hold."""
     others = "subscriptions:\n  a/b:\n    one: {webhookUrl: https://hooks.test}\n    two: {eventCodes: [x]}\n"
@@ -108,18 +103,11 @@ def test_directives_and_document_marks_are_taken(tmp_path: Path) -> None:
     assert len(load_beside_targets(tmp_path, "%YAML 1.1\n---\nparity: {}\n...\n").targets) == 3
 
 
-@pytest.mark.parametrize(
-    ("text", "remedy"),
-    [
-        ("parity:\n\tignore: []\n", "use spaces to indent, not tabs"),
-        ("subscriptions:\n  */*: {}\n", "quote the pattern"),
-        ("parity: {ignore: [\n", "correct the YAML"),
-        ("parity: x: y # *\tz\n", "correct the YAML"),
-        ("state: [x]", "write a single value"),
-        ("recipients: x", "write [one"),
-        ("targets: []", "write `key: value`"),
-    ],
-)
+@pytest.mark.parametrize(("text", "remedy"), [
+    ("parity:\n\tignore: []\n", "use spaces to indent, not tabs"), ("subscriptions:\n  */*: {}\n", "quote the pattern"),
+    ("parity: {ignore: [\n", "correct the YAML"), ("parity: x: y # *\tz\n", "correct the YAML"),
+    ("state: [x]", "write a single value"), ("recipients: x", "write [one"), ("targets: []", "write `key: value`"),
+])  # fmt: skip
 def test_the_way_out_of_a_syntax_error(tmp_path: Path, text: str, remedy: str) -> None:
     """What people often get wrong has a remedy of its own."""
     (mistake,) = mistakes_in(write(tmp_path, {"a.yaml": text}))

@@ -147,16 +147,13 @@ def test_a_lock_names_its_holder(tmp_path: Path) -> None:
         pass
 
 
-@pytest.mark.parametrize(
-    ("line", "is_named"),
-    [
-        ("1: FLOCK ADVISORY WRITE {pid} {file} 0 EOF", True), ("1: FLOCK ADVISORY WRITE {pid} {file}1 0 EOF", False),
-        ("1: POSIX ADVISORY WRITE {pid} {file} 0 EOF", False), ("1: FLOCK ADVISORY WRITE 0 {file} 0 EOF", False),
-        ("1: FLOCK ADVISORY WRITE -1 {file} 0 EOF", False), ("1: FLOCK ADVISORY WRITE x {file} 0 EOF", False),
-        ("1: FLOCK ADVISORY WRITE 99999999 {file} 0 EOF", False), ("\xe9", False), ("", False),
-        ("\n1: -> FLOCK\n2: FLOCK ADVISORY WRITE {pid} {file} 0 EOF", True),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("line", "is_named"), [
+    ("1: FLOCK ADVISORY WRITE {pid} {file} 0 EOF", True), ("1: FLOCK ADVISORY WRITE {pid} {file}1 0 EOF", False),
+    ("1: POSIX ADVISORY WRITE {pid} {file} 0 EOF", False), ("1: FLOCK ADVISORY WRITE 0 {file} 0 EOF", False),
+    ("1: FLOCK ADVISORY WRITE -1 {file} 0 EOF", False), ("1: FLOCK ADVISORY WRITE x {file} 0 EOF", False),
+    ("1: FLOCK ADVISORY WRITE 99999999 {file} 0 EOF", False), ("\xe9", False), ("", False),
+    ("\n1: -> FLOCK\n2: FLOCK ADVISORY WRITE {pid} {file} 0 EOF", True),
+])  # fmt: skip
 def test_the_holder_of_a_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, is_named: bool) -> None:
     """It is named only if the table of locks has it; who did not wait is told no time."""
     (tmp_path / "a").touch()
@@ -220,19 +217,16 @@ def test_the_file_system_of_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert [reason, reason, None] == [host_only_locks(tmp_path / name) for name in ("link/a", "shared", "other")]
 
 
-@pytest.mark.parametrize(
-    ("kind", "options", "alone"),
-    [
-        *((kind, f"local_lock={which}", True) for kind in ("nfs", "nfs4") for which in ("all", "flock")),
-        ("nfs", "nolock", True), ("nfs4", "nolock", True),
-        *((kind, options, True) for kind in ("cifs", "smb3") for options in ("nobrl", "nolock")),
-        ("lustre", "localflock", True), ("gfs2", "localflocks", True), ("ocfs2", "localflocks", True),
-        *((kind, "", False) for kind in ("nfs", "nfs4", "cifs", "smb3", "lustre", "gfs2", "ocfs2", "ext4", "xfs")),
-        *((kind, "", True) for kind in ("9p", "virtiofs", "vboxsf", "prl_fs", "vmhgfs", "fuse.sshfs", "fuse.rclone")),
-        *((f"fuse.{name}", "", False) for name in (
-            "bindfs", "ceph-fuse", "encfs", "fuse-overlayfs", "glusterfs", "gocryptfs", "mergerfs", "shfs")),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("kind", "options", "alone"), [
+    *((kind, f"local_lock={which}", True) for kind in ("nfs", "nfs4") for which in ("all", "flock")),
+    ("nfs", "nolock", True), ("nfs4", "nolock", True),
+    *((kind, options, True) for kind in ("cifs", "smb3") for options in ("nobrl", "nolock")),
+    ("lustre", "localflock", True), ("gfs2", "localflocks", True), ("ocfs2", "localflocks", True),
+    *((kind, "", False) for kind in ("nfs", "nfs4", "cifs", "smb3", "lustre", "gfs2", "ocfs2", "ext4", "xfs")),
+    *((kind, "", True) for kind in ("9p", "virtiofs", "vboxsf", "prl_fs", "vmhgfs", "fuse.sshfs", "fuse.rclone")),
+    *((f"fuse.{name}", "", False) for name in (
+        "bindfs", "ceph-fuse", "encfs", "fuse-overlayfs", "glusterfs", "gocryptfs", "mergerfs", "shfs")),
+])  # fmt: skip
 def test_locks_that_other_hosts_do_not_see(kind: str, options: str, alone: bool) -> None:
     """Those of mounts with an option, of shared folders, and of unknown file systems in user space."""
     mounts = f"1 0 8:1 / / rw - ext4 d rw\n2 1 0:5 / /a\\040b rw shared:1 - {kind} s:/ rw,{options}\n"
@@ -244,12 +238,10 @@ def test_locks_that_other_hosts_do_not_see(kind: str, options: str, alone: bool)
     assert find_host_only_locks(below, "/a b/c/d") is None
 
 
-@pytest.mark.parametrize(
-    ("problem", "matters"), [
-        *((number, True) for number in (EIO, ENOSPC, EDQUOT)),
-        *((number, False) for number in (EACCES, EPERM, EINVAL, EROFS, ENOTSUP)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("problem", "matters"), [
+    *((number, True) for number in (EIO, ENOSPC, EDQUOT)),
+    *((number, False) for number in (EACCES, EPERM, EINVAL, EROFS, ENOTSUP)),
+])  # fmt: skip
 def test_what_was_read_is_on_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: int, matters: bool
 ) -> None:

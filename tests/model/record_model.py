@@ -280,13 +280,10 @@ class Model:
             return
         for address, route in world.names:
             ours = [
-                attempt
-                for attempt in record.attempts
-                if attempt[1] == route
-                and not attempt[5]
+                attempt for attempt in record.attempts if attempt[1] == route and not attempt[5]
                 and (self.rules.routes_of_all_addresses or attempt[3] == address)
                 and (self.rules.bound_to_service or attempt[4] == machine.service)
-            ]
+            ]  # fmt: skip
             unknown = [attempt[0] for attempt in ours if attempt[2] == "unknown"]
             if any(attempt[2] == "live" for attempt in ours):
                 continue

@@ -26,14 +26,11 @@ def test_a_plan_of_several_targets() -> None:
     assert ([first, second], 5, ("-t", "*/*/z", "-t", "usa/*")) == (whole.changes, whole.unchanged, whole.options)
 
 
-@pytest.mark.parametrize(
-    ("blocks", "patient"),
-    [
-        ({"a": "waits"}, "a"), ({"a": "waits", "b": "depends a"}, "ab"), ({"b": "depends a", "a": "gate"}, ""),
-        ({"a": "waits", "b": "elsewhere", "c": "depends a b"}, "a"), ({"a": "depends"}, ""),
-        ({"a": "waits", "b": "depends a", "b2": "unresolved"}, "a"), ({"a": "waits", "a2": "depends a"}, "a"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("blocks", "patient"), [
+    ({"a": "waits"}, "a"), ({"a": "waits", "b": "depends a"}, "ab"), ({"b": "depends a", "a": "gate"}, ""),
+    ({"a": "waits", "b": "elsewhere", "c": "depends a b"}, "a"), ({"a": "depends"}, ""),
+    ({"a": "waits", "b": "depends a", "b2": "unresolved"}, "a"), ({"a": "waits", "a2": "depends a"}, "a"),
+])  # fmt: skip
 def test_who_only_waits_for_a_removal(blocks: dict[str, str], patient: str) -> None:
     """What waits itself, and what depends only on such addresses, if nothing else blocks it."""
     changes = []

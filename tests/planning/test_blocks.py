@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from support.command_line import commands_in
 from support.refusals import raised
-from support.scene import BY, EUROPE, SERVICE, USA, Scene, actions, address_of, commands, hooks, names, target, warned
+from support.scene import BY, EUROPE, SERVICE, USA, Scene, actions, address_of, commands, hooks, names, target
 
 from reconciler.errors import Refused, SelectionError
 from reconciler.model.desired import Overlap, Replace
@@ -54,20 +53,6 @@ def test_other_record(scene: Scene, obstacle: Obstacle) -> None:
     assert [obstacle.value] == [message.name for message in scene.plan().gates]
 
 
-def test_second_gate(scene: Scene) -> None:
-    """While a loss is open nothing is created; what needs no call goes on."""
-    scene.want("new", "ONB10001", hooks("new"))
-    scene.hold("old", "ONB10002", hooks("old"))
-    scene.open_loss()
-    blocked, remove = scene.changes()
-    assert (Block.GATE, Action.REMOVE) == (blocked.block, remove.action)
-    assert ("1055",) == scene.plan().losses_open
-    (gate,) = scene.plan().gates
-    assert ("reconciler", "state", "complete", "--loss", "1055") == gate.steps[-1].command
-    scene.complete("1055")
-    assert Action.CREATE is scene.changes()[0].action
-
-
 def test_second_gate_moves(scene: Scene) -> None:
     """While a loss is open nothing is removed that a blocked create is to replace, in either mode."""
     scene.want("offers", "ONB10001", hooks("new"))
@@ -80,16 +65,6 @@ def test_second_gate_moves(scene: Scene) -> None:
         assert {"from": Block.DEPENDS, "offers": Block.GATE, "to": Block.GATE} == {
             change.address.name: change.block for change in scene.changes()
         }
-
-
-def test_gate_of_a_retry(scene: Scene) -> None:
-    """A create that would be sent again, and must not be, is unresolved: complete is refused until that is settled."""
-    scene.retry()
-    scene.want("offers", "ONB10001", hooks("{attempt}"))
-    lost = scene.lose("offers", "ONB10001", hooks("{attempt}"))
-    scene.open_loss()
-    change = scene.change()
-    assert (Block.UNRESOLVED, (scene.attempt(lost),), "unresolved") == (change.block, change.blocking, names(change)[0])
 
 
 # gate 3: the target
@@ -145,13 +120,10 @@ def test_other_account(scene: Scene, account: str | None, *, is_bound: bool) -> 
 # gate 4: unknown and in flight
 
 
-@pytest.mark.parametrize(
-    ("by", "words"),
-    [
-        ({"actor": "a", "user": "u"}, "a"), ({"user": "u", "host": "h"}, "u on h"), ({}, "?"),
-        ({"actor": "a", "rerun_by": "b", "url": "https://x"}, "b, rerunning a run of a (https://x)"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("by", "words"), [
+    ({"actor": "a", "user": "u"}, "a"), ({"user": "u", "host": "h"}, "u on h"), ({}, "?"),
+    ({"actor": "a", "rerun_by": "b", "url": "https://x"}, "b, rerunning a run of a (https://x)"),
+])  # fmt: skip
 def test_who(by: dict[str, str], words: str) -> None:
     """Whoever began the run, by name, with the machine or the page of the run."""
     assert words == who(by)
@@ -282,48 +254,6 @@ def test_shared_service(scene: Scene) -> None:
     assert ["reconciler state mv usa/staging/offers europe/staging/offers"] == commands(scene.change("europe/*"))
 
 
-@pytest.mark.parametrize("other", [None, OTHER])
-def test_target_declared_no_more(scene: Scene, other: str | None) -> None:
-    """What the record says of a service stays true, whether its target is not declared or elsewhere by now."""
-    scene.declare(target(USA))
-    scene.hold("usa/staging/offers", "ONB10001", hooks("offers"))
-    if other is None:
-        del scene.targets[USA]
-    else:
-        scene.declare(target(USA, base_url=other))
-    scene.want("offers", "ONB10001", hooks("offers"))
-    assert Block.ELSEWHERE is scene.change("europe/*").block
-
-
-@pytest.mark.parametrize("overlap", Overlap)
-def test_code_of_a_target_declared_no_more(scene: Scene, overlap: Overlap) -> None:
-    """No plan removes it: a refused overlap blocks its code at another URL until a removal is awaited or it moves."""
-    was, now = f"{USA}/offers", f"{EUROPE}/offers"
-    held = scene.hold(was, "ONB10001 ONB10002", hooks("usa"))
-    scene.declare(target(overlap=overlap))
-    scene.want("offers", "ONB10001 ONB10003", hooks("offers"))
-    change = scene.change()
-    refused = overlap is Overlap.REFUSE
-    assert (refused, not refused) == (change.block is Block.ELSEWHERE, change.action is Action.CREATE)
-    assert ["in-force-undeclared"] == (names(change) if refused else warned(change))
-    steps = [f"state mv {was} {now}", f"removal request {was} --attempt {held} --code ONB10001"]
-    assert [f"reconciler {step}" for step in steps] == commands_in((*change.reasons, *change.warnings))
-    scene.move(was, now)
-    assert Action.REPLACE is scene.change().action
-    scene.move(now, was)
-    scene.request(held, "ONB10001")
-    assert (Action.CREATE, ["moving-codes"]) == (scene.change().action, warned(scene.change()))
-
-
-@pytest.mark.parametrize(("overlap", "block"), [(Overlap.REFUSE, Block.UNRESOLVED), (Overlap.ALLOW, None)])
-def test_unknown_code_of_a_target_declared_no_more(scene: Scene, overlap: Overlap, block: Block | None) -> None:
-    """It may be in force too, and no plan removes it."""
-    scene.lose(f"{USA}/offers", "ONB10001", hooks("usa"))
-    scene.declare(target(overlap=overlap))
-    scene.want("offers", "ONB10001", hooks("offers"))
-    assert block is scene.change().block
-
-
 def test_other_service_has_other_routes(scene: Scene) -> None:
     """The same route at another service is another route."""
     scene.declare(target(USA, base_url=OTHER))
@@ -331,24 +261,6 @@ def test_other_service_has_other_routes(scene: Scene) -> None:
     scene.want("usa/staging/offers", "ONB10001", hooks("offers"))
     scene.want("offers", "ONB10001", hooks("offers"))
     assert Action.CREATE is scene.change().action
-
-
-@pytest.mark.parametrize("url", [hooks("offers"), "https://HOOKS.partner.example:443/offers", hooks("usa")])
-@pytest.mark.parametrize("first", [hooks("offers"), "https://HOOKS.partner.example:443/offers"])
-def test_desired_twice_of_united_services(scene: Scene, url: str, first: str) -> None:
-    """Two targets that the record says are one service: a code is created for one of them, not for both."""
-    scene.declare(target(USA, base_url=OTHER))
-    scene.rebind(USA, SERVICE)
-    scene.hold("usa/staging/old", "ONB10009", hooks("old"))
-    scene.rebind(USA, SERVICE)
-    scene.want("usa/staging/old", "ONB10009", hooks("old"))
-    scene.want("offers", "ONB10001", first)
-    scene.want("usa/staging/offers", "ONB10001", url)
-    europe, usa = scene.changes()
-    assert (Action.CREATE, Block.ELSEWHERE) == (europe.action, usa.block)
-    assert ["desired-twice"] == names(usa)
-    scene.targets = {name: target(name, found.base_url, Overlap.ALLOW) for name, found in scene.targets.items()}
-    assert (url != hooks("usa")) == (Block.ELSEWHERE is scene.changes()[1].block)
 
 
 @pytest.mark.parametrize("later_is_live", [True, False])
@@ -392,17 +304,6 @@ def test_pattern_that_matches_nothing(scene: Scene) -> None:
     assert ("no-match", "-t europe/stagign") == (message.name, message.where)
     assert EUROPE in message.what
     assert [("offers", Action.REMOVE)] == actions(scene.changes("*/*/offers"))
-
-
-def test_undeclared_target(scene: Scene) -> None:
-    """What a target has that is not declared is listed with the plan, as far as it is selected."""
-    scene.declare(target(USA))
-    held = scene.hold("usa/staging/offers", "ONB10001", hooks("offers"))
-    scene.confirm(scene.hold("usa/staging/gone", "ONB10002", hooks("gone")))
-    del scene.targets[USA]
-    assert ([], (scene.attempt(held),)) == (scene.changes(), scene.plan().undeclared)
-    assert ((), (scene.attempt(held),)) == (scene.plan("europe/*").undeclared, scene.plan("usa/*").undeclared)
-    assert address_of("usa/staging/offers") == scene.plan().undeclared[0].address
 
 
 def test_removal_of_what_another_address_waits_for(scene: Scene) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from support.scene import EUROPE, SERVICE, USA, Scene, hooks, target
 
-from reconciler.model.record import Status
 from reconciler.model.status import Proof
 from reconciler.planning.evidence import Observed, Sighting, match
-from reconciler.planning.status import DOUBTED_FOR, SILENT_AFTER
+from reconciler.planning.status import SILENT_AFTER
 from reconciler.record.facts import Received
 from reconciler.values import stamp
 
@@ -138,14 +137,9 @@ def test_proven(scene: Scene) -> None:
         assert proof is proofs(scene, now)[0][1]["ONB10011"]
 
 
-@pytest.mark.parametrize(
-    ("url", "at", "base_url"),
-    [
-        ("https://eu.partner.example/other", LATER, SERVICE),
-        (EU, "2026-01-01T00:00:00Z", SERVICE),
-        (EU, LATER, AMERICAN),
-    ],
-)
+@pytest.mark.parametrize(("url", "at", "base_url"), [
+    ("https://eu.partner.example/other", LATER, SERVICE), (EU, "2026-01-01T00:00:00Z", SERVICE), (EU, LATER, AMERICAN),
+])  # fmt: skip
 def test_proves_nothing(scene: Scene, url: str, at: str, base_url: str) -> None:
     """What came to another URL, before the create, or from another service, proves nothing."""
     scene.receive(url, "ONB10011", at=at, base_url=base_url)
@@ -180,47 +174,6 @@ def test_plan_still_holds(scene: Scene) -> None:
     assert before == scene.plan().digest
 
 
-def test_superseded(scene: Scene) -> None:
-    """A live attempt is listed with those in place of which it delivers, and with no others."""
-    scene.retry()
-    template = hooks("{attempt}")
-    scene.want("leads", "ONB10001", template)
-    first = scene.lose("leads", "ONB10001", template)
-    second = scene.lose("leads", "ONB10001", template, supersedes=(first,))
-    third = scene.begin("leads", "ONB10001", template, supersedes=(second,))
-    scene.resolve(third, created=True)
-    found = {known.attempt.id: known.supersedes for known in scene.status("*/*/leads").targets[0].attempts}
-    assert {first: (), second: (), third: (first, second)} == found
-    scene.want("wide", "ONB10001 ONB10002", template)
-    wide = scene.lose("wide", "ONB10001 ONB10002", template)
-    scene.resolve(scene.begin("wide", "ONB10001", template, supersedes=(wide,)), created=True)
-    assert [(), ()] == [known.supersedes for known in scene.status("*/*/wide").targets[0].attempts]
-
-
-def test_revived(scene: Scene) -> None:
-    """What delivers at its own URL well after its confirmed removal is in force again, and is told."""
-    held = scene.hold("leads", "ONB10001", hooks("{attempt}"))
-    scene.confirm(held)
-    scene.receive(scene.attempt(held).url, "ONB10001", at=stamp(scene.now + 46))
-    assert (held,) == tuple(found.id for found in scene.status("europe/*").targets[0].revived)
-    assert Status.LIVE is scene.attempt(held).status
-
-
-def test_cancelled_lately(scene: Scene) -> None:
-    """What the operator may have removed all the same is in doubt for two weeks, or until it delivers."""
-    held = scene.attempts[0].id
-    scene.request(held)
-    scene.cancel(held)
-    later = scene.now + DOUBTED_FOR.total_seconds() + 1
-    assert [(held,), ()] == [
-        tuple(found.id for found in scene.status("europe/*", now=now).targets[0].cancelled)
-        for now in (scene.now, later)
-    ]
-    scene.now += 60
-    scene.receive(EU, "ONB10011")
-    assert () == scene.status("europe/*").targets[0].cancelled
-
-
 def test_cancelled_codes(scene: Scene) -> None:
     """Only the codes of the request that was cancelled are in doubt, whatever else arrives."""
     scene.request(scene.attempts[0].id, "ONB10011")
@@ -241,12 +194,3 @@ def test_undeclared_target(scene: Scene) -> None:
     assert [USA] == [found.name for found in scene.status("usa/*").targets]
     scene.confirm(scene.attempts[1].id)
     assert [EUROPE] == [found.name for found in scene.status().targets]
-
-
-def test_one_url_at_two_services(scene: Scene) -> None:
-    """A notification there proves neither: either service may have sent it."""
-    for name, code in ((EUROPE, "ONB10001"), (USA, "ONB10001")):
-        scene.hold(f"{name}/both", code, "https://both.partner.example/hook")
-    sighting = Sighting(LATER, "ONB10001", "/hook", "https://both.partner.example/hook")
-    found = match(scene.desired, scene.record, [sighting])
-    assert ((), (f"{EUROPE}/both", f"{USA}/both")) == (found.observed, found.unexplained[0].ambiguous)

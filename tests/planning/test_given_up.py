@@ -10,7 +10,6 @@ from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Action, Applied, Block, Verdict
 from reconciler.model.record import Status
 from reconciler.planning.status import removals
-from reconciler.planning.subscription import RETRIES
 from reconciler.reports import html, markdown
 from reconciler.reports.apply import apply_document
 from reconciler.reports.document import Alert
@@ -208,19 +207,6 @@ def test_nothing_to_do_before_it_is_sent_again(has_answer: bool) -> None:
     for said in (render(apply_document(left)), render(status_document(scene.status()))):
         assert "nothing to do: the next apply sends it again" in said
         assert "state resolve" not in said
-
-
-def test_last_retry_is_resolved_by_a_person() -> None:
-    """Once it was sent four times, nobody is told to wait for another."""
-    scene = Scene({EUROPE: target(overlap=Overlap.ALLOW, unknown=Unknown.RETRY)})
-    scene.want("offers", "ONB10001", OWN)
-    scene.lose("offers", "ONB10001", OWN)
-    for _ in range(RETRIES):
-        scene.apply(become=lambda _: Outcome.UNKNOWN)
-        scene.now = max(attempt.settled_by for attempt in scene.attempts)
-    assert ["reconciler state resolve", "reconciler state resolve", "reconciler state observe"] == [
-        " ".join(command.split()[:3]) for command in commands(scene.change())
-    ]
 
 
 def test_sent_again_is_not_forgotten(scene: Scene) -> None:

@@ -238,30 +238,20 @@ def _conclusions(scene: Scene, choose: Callable[[Sequence[str]], str]) -> list[o
         for received in (heard, ours, foreign)
     ]
     return [
-        [
-            (change.address, change.action, change.block, change.concerns, change.depends_on, change.request and
-             change.request.codes, [message.name for message in (*change.reasons, *change.warnings)])
-            for change in planned.changes
-        ],
-        [
-            (
-                target.surplus, [attempt.id for attempt in target.awaiting_removal],
-                [attempt.id for attempt in target.revived], [attempt.id for attempt in target.cancelled],
-                {(route.code, route.attempts) for route in (*target.duplicates, *target.recorded_twice)},
-                [(seen.attempt.id, seen.evidence, seen.supersedes) for seen in target.attempts],
-            )
-            for target in known.targets
-        ],
-        [
-            (awaited.attempt.id, awaited.codes, [other.id for other in awaited.staying])
-            for target in removals(known)
-            for awaited in target.awaiting
-        ],
-        [
- {(service_key(each.base_url), normal_url(each.url), each.code, each.first) for each in matched.observed}
- for matched in found],
+        [(change.address, change.action, change.block, change.concerns, change.depends_on, change.request and
+          change.request.codes, [message.name for message in (*change.reasons, *change.warnings)])
+         for change in planned.changes],
+        [(target.surplus, [attempt.id for attempt in target.awaiting_removal],
+          [attempt.id for attempt in target.revived], [attempt.id for attempt in target.cancelled],
+          {(route.code, route.attempts) for route in (*target.duplicates, *target.recorded_twice)},
+          [(seen.attempt.id, seen.evidence, seen.supersedes) for seen in target.attempts])
+         for target in known.targets],
+        [(awaited.attempt.id, awaited.codes, [other.id for other in awaited.staying])
+         for target in removals(known) for awaited in target.awaiting],
+        [{(service_key(each.base_url), normal_url(each.url), each.code, each.first) for each in matched.observed}
+         for matched in found],
         [{(each.code, normal_url(each.where), each.ambiguous, each.unmanaged) for each in matched.unexplained}
- for matched in found],
+         for matched in found],
     ]  # fmt: skip
 
 

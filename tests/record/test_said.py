@@ -115,9 +115,7 @@ LOST = [
 ]  # fmt: skip
 REMOVED = [*made(A, OFFERS, ONE, TWO, at=NOW - 2000), gone(ONE, TWO)]
 RETRIED = [*made(A, lost=True), *made(B, supersedes=(A,), lost=True)]
-COPIED: list[AnyFact] = [
-    loss("1c", "copy", of="memory:z"), loss("2o"), loss("3b", "begun"), loss("4l", at=-5),
-]  # fmt: skip
+COPIED: list[AnyFact] = [loss("1c", "copy", of="memory:z"), loss("2o"), loss("3b", "begun"), loss("4l", at=-5)]
 ANSWER = {"response": "sealed", "date": "today", "detail": "late", "status": 201, "fields": {"id": 7}}
 HISTORIES: dict[str, list[AnyFact]] = {
     "nothing": [], "held": HELD, "one": HELD[:2], "lost": LOST, "retried": RETRIED, "removed": REMOVED,
@@ -234,14 +232,9 @@ REMOVALS = [
     verb(where, *rest)
     for verb in (RequestRemoval, CancelRemoval, ConfirmRemoval)
     for where, *rest in (
-        (OFFERS,),
-        (OFFERS, (A,)),
-        (OFFERS, (), (TWO,)),
-        (OFFERS, (A,), (THREE,)),
-        ("*/*", (), (TWO,)),
-        ("*/*", (A, B)),
+        (OFFERS,), (OFFERS, (A,)), (OFFERS, (), (TWO,)), (OFFERS, (A,), (THREE,)), ("*/*", (), (TWO,)), ("*/*", (A, B)),
     )
-]
+]  # fmt: skip
 NAMES = [Move(*x) for x in (
     (OFFERS, LOANS), (OFFERS, f"{USA}/x"), (OFFERS, f"{USA}/y"), (OFFERS, OFFERS), (f"{EU}/w", f"{EU}/w"),
     (f"{EU}/w", LOANS), ("*/*", LOANS), (LOANS, "x"))]  # fmt: skip

@@ -189,10 +189,9 @@ class TestCreateLead:
         assert (call.headers["accept"], call.headers["content-type"]) == ("application/json",) * 2
         assert lending_service.token_requests[0].body["audience"] == "https://api.example/onboarding"
 
-    @pytest.mark.parametrize(
-        ("status", "name"),
-        [(400, "lead-rejected"), (401, "lead-rejected"), *((status, "lead-unknown") for status in (200, 302, 503))],
-    )
+    @pytest.mark.parametrize(("status", "name"), [
+        (400, "lead-rejected"), (401, "lead-rejected"), *((status, "lead-unknown") for status in (200, 302, 503)),
+    ])  # fmt: skip
     def test_a_failure(self, service: ServiceClient, lending_service: LendingService, status: int, name: str) -> None:
         """The error says whether the lead may exist, and who knows; nothing is sent twice. A page is no answer."""
         lending_service.script((status, "<html>"))

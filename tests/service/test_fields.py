@@ -39,16 +39,13 @@ def test_an_identifier(value: object) -> None:
     assert {"id": value} == clear({"id": value}, TOKEN)
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"subscriptionId": TOKEN}, {"subscriptionId": TOKEN.swapcase()}, {"subscriptionId": TOKEN.encode().hex()},
-        {"subscriptionId": b64encode(f"id:{TOKEN}".encode()).decode()}, {"subscriptionId": TOKEN.split(".")[1]},
-        {f"{TOKEN}Id": "x"}, {"accountId": 4711471147114711}, {"id": "eyJhbGciOiJub25lIn0.e30."},
-        {"id": "x" * 65}, {"id": ":".join(["part"] * 26)}, {"n" * 127 + "Id": "x"},
-        {"sessionId": "x"}, {"refreshTokenId": "x"}, {"clientSecretId": "x"}, {"id": 10**400}, {"id": -(10**30)},
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("fields", [
+    {"subscriptionId": TOKEN}, {"subscriptionId": TOKEN.swapcase()}, {"subscriptionId": TOKEN.encode().hex()},
+    {"subscriptionId": b64encode(f"id:{TOKEN}".encode()).decode()}, {"subscriptionId": TOKEN.split(".")[1]},
+    {f"{TOKEN}Id": "x"}, {"accountId": 4711471147114711}, {"id": "eyJhbGciOiJub25lIn0.e30."}, {"id": "x" * 65},
+    {"id": ":".join(["part"] * 26)}, {"n" * 127 + "Id": "x"}, {"sessionId": "x"}, {"refreshTokenId": "x"},
+    {"clientSecretId": "x"}, {"id": 10**400}, {"id": -(10**30)},
+])  # fmt: skip
 def test_a_possible_credential(fields: dict[str, object]) -> None:
     """A known secret in any encoding, an opaque text and what is too long stay sealed, whatever their names."""
     assert {} == clear(fields, TOKEN, "4711471147114711")
@@ -81,15 +78,10 @@ def test_what_was_sent_unless_it_is_a_secret() -> None:
     assert {"url": url, "accessKey": url} == storable_fields(body, [url, "client-0815"], ["client-0815"])
 
 
-@pytest.mark.parametrize(
-    "flood",
-    [
-        {f"n{number}Id": TOKEN for number in range(30_000)},
-        {"secret": "x" * 5000},
-        {"secrets": [{"token": f"{number:09}"} for number in range(3000)]},
-    ],
-    ids=["identifiers", "a long secret", "many secrets"],
-)
+@pytest.mark.parametrize("flood", [
+    {f"n{number}Id": TOKEN for number in range(30_000)}, {"secret": "x" * 5000},
+    {"secrets": [{"token": f"{number:09}"} for number in range(3000)]},
+], ids=["identifiers", "a long secret", "many secrets"])  # fmt: skip
 def test_a_flood(flood: dict[str, object]) -> None:
     """A body that cannot be searched for secrets in time has nothing in the clear, and no word of it is shown."""
     document = {**flood, "id": "a1", "message": "hello"}

@@ -49,32 +49,26 @@ def test_no_status_line(sent: bool, outcome: Outcome) -> None:
     assert (outcome, None, "no connection to here") == (answer.outcome, answer.status, answer.detail)
 
 
-@pytest.mark.parametrize(
-    "result",
-    [
-        Failure(True, "no route to s3cret-0815"), reply(400, b'{"message": "bad s3cret-0815"}', date="s3cret-0815"),
-        reply(301, location="https://s3cret-0815.example/"), reply(503, b"s3cret-0815", date="Tue s3cret-0815"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("result", [
+    Failure(True, "no route to s3cret-0815"), reply(400, b'{"message": "bad s3cret-0815"}', date="s3cret-0815"),
+    reply(301, location="https://s3cret-0815.example/"), reply(503, b"s3cret-0815", date="Tue s3cret-0815"),
+])  # fmt: skip
 def test_no_secret_is_told(result: Reply | Failure) -> None:
     """Whatever a server or a system error says of a secret, a person and the record do not see it."""
     answer = outcome_of(result, ["s3cret-0815"])
     assert "s3cret-0815" not in f"{answer.detail} {answer.date} {answer!r}"
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        reply(200, content_type="text/html; charset=utf-8"), reply(201, content_type="application/json, Text/HTML"),
-        reply(200, content_type="application/xhtml+xml"), reply(200, PAGE),
-        reply(200, b"\xef\xbb\xbf\r\n  <HTML lang=en>", content_type="application/json"),
-        reply(200, b"<?xml version='1.0'?>\n<!-- a --><!-- b -->\n" + PAGE), reply(200, PAGE.decode().encode("utf-16")),
-        reply(200, f"\ufeff{PAGE.decode()}".encode("utf-16-be")), reply(200, PAGE.decode().encode("utf-32-le")),
-        reply(200, gzip.compress(b"<!--" + b"x" * 99 + b"-->" + PAGE, mtime=0)),
-        reply(200, gzip.compress(PAGE, mtime=0)[:-9], whole=False),
-        reply(200, zlib.compress(PAGE)), reply(200, zlib.compress(PAGE)[2:-4]), reply(204, b"<html>"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("page", [
+    reply(200, content_type="text/html; charset=utf-8"), reply(201, content_type="application/json, Text/HTML"),
+    reply(200, content_type="application/xhtml+xml"), reply(200, PAGE),
+    reply(200, b"\xef\xbb\xbf\r\n  <HTML lang=en>", content_type="application/json"),
+    reply(200, b"<?xml version='1.0'?>\n<!-- a --><!-- b -->\n" + PAGE), reply(200, PAGE.decode().encode("utf-16")),
+    reply(200, f"\ufeff{PAGE.decode()}".encode("utf-16-be")), reply(200, PAGE.decode().encode("utf-32-le")),
+    reply(200, gzip.compress(b"<!--" + b"x" * 99 + b"-->" + PAGE, mtime=0)),
+    reply(200, gzip.compress(PAGE, mtime=0)[:-9], whole=False), reply(200, zlib.compress(PAGE)),
+    reply(200, zlib.compress(PAGE)[2:-4]), reply(204, b"<html>"),
+])  # fmt: skip
 def test_an_html_page_is_not_the_api(page: Reply) -> None:
     """A page with a 2xx may be a login or maintenance page, however it is encoded: the outcome is unknown."""
     answer = outcome_of(page, ())
@@ -82,13 +76,10 @@ def test_an_html_page_is_not_the_api(page: Reply) -> None:
     assert "HTML page" in str(answer.detail)
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"", b"created", b"\xff\x00", b"[" * 100_000, b"<htmlish>", b'{"html": "<html>"}', b"<!--" * 50_000,
-        gzip.compress(b"{}", mtime=0),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("body", [
+    b"", b"created", b"\xff\x00", b"[" * 100_000, b"<htmlish>", b'{"html": "<html>"}', b"<!--" * 50_000,
+    gzip.compress(b"{}", mtime=0),
+])  # fmt: skip
 def test_any_other_body_is_created(body: bytes) -> None:
     """A 2xx is created whatever its body, and is not worth much of the processor's time."""
     started = time.thread_time()
@@ -105,29 +96,23 @@ def test_a_cut_off_body_is_created(body: bytes) -> None:
     assert (Outcome.CREATED, f"the response was cut off after {len(body)} bytes") == (answer.outcome, answer.detail)
 
 
-@pytest.mark.parametrize(
-    ("location", "host"),
-    [
-        ("https://login.example/path?token=abc", "login.example"), ("/elsewhere", "another path"),
-        ("https://[bad", "an unreadable address"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("location", "host"), [
+    ("https://login.example/path?token=abc", "login.example"), ("/elsewhere", "another path"),
+    ("https://[bad", "an unreadable address"),
+])  # fmt: skip
 def test_a_redirect_names_its_host(location: str, host: str) -> None:
     """And nothing else: the rest may hold anything."""
     detail = f"HTTP 307 Temporary Redirect: redirect to {host} not followed; check the address"
     assert detail == outcome_of(reply(307, location=location), ()).detail
 
 
-@pytest.mark.parametrize(
-    ("body", "detail"),
-    [
-        (b'{"message": "no such code"}', ": no such code"),
-        (b'\xef\xbb\xbf{"title": "Invalid", "detail": "code\\nunknown"}', ": Invalid, code unknown"),
-        (b'{"error": "x", "message": "x"}', ": x"), (b'{"error": {"code": 1}, "message": " "}', ""),
-        (b'{"message": " ", "title": "x"}', ": x"), (b'{"message": "bad hunter2hunter2"}', ": bad [redacted]"),
-        (b"<html>no", ""), (b'["message"]', ""),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("body", "detail"), [
+    (b'{"message": "no such code"}', ": no such code"),
+    (b'\xef\xbb\xbf{"title": "Invalid", "detail": "code\\nunknown"}', ": Invalid, code unknown"),
+    (b'{"error": "x", "message": "x"}', ": x"), (b'{"error": {"code": 1}, "message": " "}', ""),
+    (b'{"message": " ", "title": "x"}', ": x"), (b'{"message": "bad hunter2hunter2"}', ": bad [redacted]"),
+    (b"<html>no", ""), (b'["message"]', ""),
+])  # fmt: skip
 def test_the_words_of_a_json_error(body: bytes, detail: str) -> None:
     """The usual members of a JSON error are shown, on one line and redacted; nothing of anything else is."""
     for named in ("HTTP 400 Bad Request", "HTTP 503 Service Unavailable", "HTTP 599"):
@@ -169,14 +154,11 @@ def http_date(seconds: float) -> str:
     return email.utils.format_datetime(dt.datetime.fromtimestamp(NOW + seconds, dt.UTC), usegmt=True)
 
 
-@pytest.mark.parametrize(
-    ("value", "seconds"),
-    [
-        ("120", 120.0), (" 0 ", 0.0), ("1.5", 1.5), ("-3", 0.0), (http_date(30), 30.0), (http_date(-30), 0.0),
-        ("soon", None), ("", None), ("nan", None), ("1e9", None), ("9" * 400, None),
-        ("Mon, 99 Foo 2030 00:00:00 GMT", None), ("+999999999999 Jan 1 24:61", None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("value", "seconds"), [
+    ("120", 120.0), (" 0 ", 0.0), ("1.5", 1.5), ("-3", 0.0), (http_date(30), 30.0), (http_date(-30), 0.0),
+    ("soon", None), ("", None), ("nan", None), ("1e9", None), ("9" * 400, None),
+    ("Mon, 99 Foo 2030 00:00:00 GMT", None), ("+999999999999 Jan 1 24:61", None),
+])  # fmt: skip
 def test_retry_after(value: str, seconds: float | None) -> None:
     """Seconds and dates are understood, the past is now, and nonsense is nothing."""
     with time_machine.travel(NOW, tick=False):
@@ -190,10 +172,9 @@ def test_retry_after_counts_for_429_only() -> None:
 
 
 @given(
-    st.integers(0, 999),
-    st.binary(max_size=60),
+    st.integers(0, 999), st.binary(max_size=60),
     st.dictionaries(st.sampled_from(["retry-after", "location", "content-type", "date"]), st.text(max_size=30)),
-)
+)  # fmt: skip
 @settings(max_examples=100)
 def test_any_reply_has_an_outcome(status: int, body: bytes, headers: dict[str, str]) -> None:
     """Nothing a server can send makes the outcome fail; its words are one printable line."""

@@ -64,10 +64,9 @@ def test_how_far_the_clock_is_off(serve: Serve, asked: float, answered: float, a
         assert ahead == prober.probe(serve(say(response)).url).ahead
 
 
-@pytest.mark.parametrize(
-    ("asked", "answered", "ahead"),
-    [(0, 0, 0), (0, 1, 0), (1, 2, 0), (2, 3, 1), (60, 61, 59), (-2, -1, -1), (-1, 1, 0), (-60, -59, -59)],
-)
+@pytest.mark.parametrize(("asked", "answered", "ahead"), [
+    (0, 0, 0), (0, 1, 0), (1, 2, 0), (2, 3, 1), (60, 61, 59), (-2, -1, -1), (-1, 1, 0), (-60, -59, -59),
+])  # fmt: skip
 def test_what_is_certain_of_the_clock(asked: float, answered: float, ahead: float) -> None:
     """A date is a whole second, given between the question and the answer: only what is beyond these is certain."""
     assert ahead == _ahead(email.utils.formatdate(1_800_000_000, usegmt=True), 1.8e9 + asked, 1.8e9 + answered)

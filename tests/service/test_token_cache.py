@@ -100,15 +100,11 @@ def make_pipe(path: Path) -> None:
     os.mkfifo(path)
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda path: path.write_bytes(b""), lambda path: path.write_bytes(path.read_bytes()[:-5]),
-        lambda path: path.write_bytes(b"\xff" * 100_000), lambda path: (path.unlink(), path.mkdir()), make_pipe,
-        lambda path: path.symlink_to(path.rename(path.parent / "elsewhere")),
-    ],
-    ids=["empty", "cut", "noise", "directory", "pipe", "link"],
-)  # fmt: skip
+@pytest.mark.parametrize("damage", [
+    lambda path: path.write_bytes(b""), lambda path: path.write_bytes(path.read_bytes()[:-5]),
+    lambda path: path.write_bytes(b"\xff" * 100_000), lambda path: (path.unlink(), path.mkdir()), make_pipe,
+    lambda path: path.symlink_to(path.rename(path.parent / "elsewhere")),
+], ids=["empty", "cut", "noise", "directory", "pipe", "link"])  # fmt: skip
 def test_a_damaged_entry_is_a_miss(directory: Path, provider: Provider, damage: Callable[[Path], object]) -> None:
     """Never an error, and it does not block."""
     TokenCache(directory).get(PURPOSE, SECRET, provider)
@@ -131,13 +127,10 @@ def test_any_content_under_the_right_key(directory: Path, content: bytes) -> Non
     assert cache.get(PURPOSE, SECRET, provider) == "token-number-1"
 
 
-@pytest.mark.parametrize(
-    ("lifetime", "age", "fresh"),
-    [
-        (DAY, 0, True), (DAY, DAY - 301, True), (DAY, DAY - 299, False), (100, 89, True), (100, 91, False),
-        (DAY, -5, False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("lifetime", "age", "fresh"), [
+    (DAY, 0, True), (DAY, DAY - 301, True), (DAY, DAY - 299, False), (100, 89, True), (100, 91, False),
+    (DAY, -5, False),
+])  # fmt: skip
 def test_lifetime_less_a_margin(directory: Path, lifetime: float, age: float, fresh: bool) -> None:
     """Five minutes, or a tenth of the lifetime; a token from the future is not believed."""
     provider, start = Provider(lifetime), time.time()
@@ -150,13 +143,10 @@ def test_lifetime_less_a_margin(directory: Path, lifetime: float, age: float, fr
     assert (provider.asked == 1) is fresh
 
 
-@pytest.mark.parametrize(
-    ("boot", "next_boot", "steady", "fresh"),
-    [
-        ("boot", "boot", 50.0 + DAY, False), ("boot", "boot", 49.0, False), ("boot", "boot", 60.0, True),
-        ("boot", "another", 0.0, True), ("", "", 0.0, True),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("boot", "next_boot", "steady", "fresh"), [
+    ("boot", "boot", 50.0 + DAY, False), ("boot", "boot", 49.0, False), ("boot", "boot", 60.0, True),
+    ("boot", "another", 0.0, True), ("", "", 0.0, True),
+])  # fmt: skip
 def test_a_clock_that_was_set_back(
     directory: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch, boot: str, next_boot: str, steady: float,
     fresh: bool,
@@ -278,7 +268,7 @@ def test_an_unsafe_directory(tmp_path: Path) -> None:
     assert raised(SettingsError, TokenCache, unsafe).name == "unsafe-directory"
 
 
-def test_a_token_is_left_out_of_reprs(directory: Path) -> None:
+def test_a_token_is_left_out_of_reprs() -> None:
     """A token in memory does not show its value."""
     token = tokens.Token(PURPOSE, "value-of-token", 0.0, 0.0, "", DAY)
     assert "value-of-token" not in repr(token)

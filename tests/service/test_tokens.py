@@ -71,16 +71,13 @@ class TestRequest:
 class TestAnswer:
     """The answer is checked before it is used (service description, section 2.1)."""
 
-    @pytest.mark.parametrize(
-        ("change", "named"),
-        [
-            ({"access_token": ""}, "access_token"), ({"access_token": "two words"}, "access_token"),
-            ({"access_token": "line\n"}, "access_token"), ({"access_token": "t\u00f6ken"}, "access_token"),
-            ({"access_token": "t" * 16_385}, "access_token"), ({"access_token": None}, "access_token"),
-            ({"token_type": "mac"}, "token_type"), ({"token_type": "xbearer"}, "token_type"),
-            ({"expires_in": 0}, "expires_in"), ({"expires_in": -1}, "expires_in"), ({"expires_in": "1"}, "expires_in"),
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize(("change", "named"), [
+        ({"access_token": ""}, "access_token"), ({"access_token": "two words"}, "access_token"),
+        ({"access_token": "line\n"}, "access_token"), ({"access_token": "t\u00f6ken"}, "access_token"),
+        ({"access_token": "t" * 16_385}, "access_token"), ({"access_token": None}, "access_token"),
+        ({"token_type": "mac"}, "token_type"), ({"token_type": "xbearer"}, "token_type"),
+        ({"expires_in": 0}, "expires_in"), ({"expires_in": -1}, "expires_in"), ({"expires_in": "1"}, "expires_in"),
+    ])  # fmt: skip
     def test_an_unusable_one(
         self, service: ServiceClient, lending_service: LendingService, change: dict[str, object], named: str
     ) -> None:

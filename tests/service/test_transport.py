@@ -111,14 +111,10 @@ class TestReply:
         reply = of_kind(Reply, post(transport, serve(say(OK.replace(b"X-Kind: first", b"Content-Encoding: gzip"))).url))
         assert reply.body == b"ok"
 
-    @pytest.mark.parametrize(
-        "script",
-        [
-            say(b"HTTP/1.1 201 Created\r\nContent-Length: 9\r\n\r\nha"),
-            say(b"HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nha\r\nnonsense"),
-        ],
-        ids=["closed", "bad chunk"],
-    )
+    @pytest.mark.parametrize("script", [
+        say(b"HTTP/1.1 201 Created\r\nContent-Length: 9\r\n\r\nha"),
+        say(b"HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nha\r\nnonsense"),
+    ], ids=["closed", "bad chunk"])  # fmt: skip
     def test_of_a_cut_off_body_is_a_reply(self, serve: Serve, transport: Transport, script: Script) -> None:
         """The status line had come: it counts."""
         reply = of_kind(Reply, post(transport, serve(script).url))
@@ -139,13 +135,10 @@ class TestReply:
 class TestNotSent:
     """Nothing left this machine."""
 
-    @pytest.mark.parametrize(
-        ("url", "words"),
-        [
-            ("http://127.0.0.1:1", "no connection: "), ("http://name.invalid", "no connection: "),
-            ("ftp://127.0.0.1", "the URL is neither http nor https"), ("http://\u0000", "the URL is invalid"),
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize(("url", "words"), [
+        ("http://127.0.0.1:1", "no connection: "), ("http://name.invalid", "no connection: "),
+        ("ftp://127.0.0.1", "the URL is neither http nor https"), ("http://\u0000", "the URL is invalid"),
+    ])  # fmt: skip
     def test_no_connection(self, transport: Transport, url: str, words: str) -> None:
         """A refused port, a name that nobody has, and what is no URL."""
         asked = Asked()
@@ -244,10 +237,9 @@ class TestNotSent:
         server.close()
         assert (server.requests, waits) == ([], [1.0])
 
-    @pytest.mark.parametrize(
-        ("peer", "is_local"),
-        [("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("fe80::1%eth0", False), ("192.0.2.1", False)],
-    )
+    @pytest.mark.parametrize(("peer", "is_local"), [
+        ("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("fe80::1%eth0", False), ("192.0.2.1", False),
+    ])  # fmt: skip
     def test_what_this_machine_is(self, peer: str, is_local: bool) -> None:
         """All loopback addresses, of either version. A connection that is made too late is closed, and not used."""
         exchange, stream = transport_module._Exchange("POST", 5, transport_module.always), Mock()
@@ -279,15 +271,11 @@ class TestNotSent:
 class TestUnknown:
     """Sent, and no status line: nobody knows."""
 
-    @pytest.mark.parametrize(
-        "script",
-        [
-            reset, lambda connection: None, say(b"HTTP/1.1 20"), say(b"HTTP/1.1 2000 OK\r\n\r\n"),
-            say(b"<html>hello</html>\r\n\r\n"), say(b"HTTP/1.1 200 OK\r\nX: " + b"x" * 200_000),
-            say(b"HTTP/1.1 200 OK\r\nContent-Length: 1"),
-        ],
-        ids=["reset", "closed", "half a status line", "four digits", "not HTTP", "huge head", "half a head"],
-    )  # fmt: skip
+    @pytest.mark.parametrize("script", [
+        reset, lambda connection: None, say(b"HTTP/1.1 20"), say(b"HTTP/1.1 2000 OK\r\n\r\n"),
+        say(b"<html>hello</html>\r\n\r\n"), say(b"HTTP/1.1 200 OK\r\nX: " + b"x" * 200_000),
+        say(b"HTTP/1.1 200 OK\r\nContent-Length: 1"),
+    ], ids=["reset", "closed", "half a status line", "four digits", "no HTTP", "huge head", "half a head"])  # fmt: skip
     def test_no_status_line(self, serve: Serve, transport: Transport, script: Script) -> None:
         """The request was read, and no response came that can be understood."""
         server = serve(script)
@@ -331,15 +319,11 @@ class TestProxy:
 
         return make
 
-    @pytest.mark.parametrize(
-        "script",
-        [
-            say(b"HTTP/1.1 403 no s3cret here\r\nContent-Length: 0\r\n\r\n"),
-            say(b"HTTP/1.1 599 Odd\r\nContent-Length: 0\r\n\r\n"), reset, say(b"nonsense\r\n\r\n"),
-            say(b"HTTP/1.1 200 Connection established\r\n\r\n", b"not TLS at all"),
-        ],
-        ids=["403", "599", "reset", "not HTTP", "no TLS behind it"],
-    )  # fmt: skip
+    @pytest.mark.parametrize("script", [
+        say(b"HTTP/1.1 403 no s3cret here\r\nContent-Length: 0\r\n\r\n"),
+        say(b"HTTP/1.1 599 Odd\r\nContent-Length: 0\r\n\r\n"), reset, say(b"nonsense\r\n\r\n"),
+        say(b"HTTP/1.1 200 Connection established\r\n\r\n", b"not TLS at all"),
+    ], ids=["403", "599", "reset", "not HTTP", "no TLS behind it"])  # fmt: skip
     def test_no_tunnel(self, serve: Serve, through: Callable[[str], Transport], script: Script) -> None:
         """Whatever goes wrong before the tunnel stands, nothing was sent and nobody was asked."""
         asked, proxy = Asked(), serve(script)

@@ -88,10 +88,9 @@ def test_begun_as_a_whole(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(path.parent.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("number", "step"),
-    [(errno.ENOSPC, "room"), (errno.EDQUOT, "quota"), (errno.EFBIG, "ulimit"), (errno.EIO, "check"), (0, "")],
-)
+@pytest.mark.parametrize(("number", "step"), [
+    (errno.ENOSPC, "room"), (errno.EDQUOT, "quota"), (errno.EFBIG, "ulimit"), (errno.EIO, "check"), (0, ""),
+])  # fmt: skip
 def test_failed_write(path: Path, store: Store, monkeypatch: pytest.MonkeyPatch, number: int, step: str) -> None:
     """A failed append, or one that Ctrl-C ends, leaves the file as it was, durably; a message says what to do."""
     synced: list[int] = []

@@ -57,14 +57,11 @@ def refusal(kind: type[ReconcilerError], call: Callable[..., object], *args: obj
     return message.name
 
 
-@pytest.mark.parametrize(
-    ("stderr", "expected"),
-    [
-        ("fatal: detected dubious ownership in repository at '/srv/a b'\nTo add an exception …",
-         ["git", "config", "--global", "--add", "safe.directory", "/srv/a b"]),
-        ("fatal: disk full", []),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("stderr", "expected"), [
+    ("fatal: detected dubious ownership in repository at '/srv/a b'\nTo add an exception …",
+     ["git", "config", "--global", "--add", "safe.directory", "/srv/a b"]),
+    ("fatal: disk full", []),
+])  # fmt: skip
 def test_advice_of_each_command(tmp_path: Path, wrap: Callable[[str], None], stderr: str, expected: list[str]) -> None:
     """git's own words are told, and a repository of somebody else is trusted by a command that can be pasted."""
     wrap(f'[ "$1" != check-ref-format ] || {{ echo b; exit; }}; echo "{stderr}" >&2; exit 128')
@@ -332,10 +329,9 @@ def test_remote_away(git_world: GitWorld, store: Store) -> None:
         assert refusal(StoreUnavailable, step) == "git-remote-unreachable"
 
 
-@pytest.mark.parametrize(
-    ("problem", "error"),
-    [(subprocess.TimeoutExpired("git", 30), StoreUnavailable), (KeyboardInterrupt(), KeyboardInterrupt)],
-)
+@pytest.mark.parametrize(("problem", "error"), [
+    (subprocess.TimeoutExpired("git", 30), StoreUnavailable), (KeyboardInterrupt(), KeyboardInterrupt),
+])  # fmt: skip
 def test_git_hangs(
     git_world: GitWorld, wrap: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, problem: BaseException,
     error: type[BaseException],
@@ -498,14 +494,11 @@ def test_no_repository(git_world: GitWorld) -> None:
     assert refusal(SettingsError, git_world.open, at=git_world.root) == "git-no-work-tree"
 
 
-@pytest.mark.parametrize(
-    ("name", "places"),
-    [
-        ("place-no-branch", ["git:", "git:a..b", "git:refs/heads/x", "git:heads/x", "git:remotes/origin/x", "git:@{-1}",
-                             "git:-x"]),
-        ("place-no-repository", ["git+x#b", "git+ext::sh#b", "git+https://h/p", "git+gopher://h/p#b", "git+#b"]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "places"), [
+    ("place-no-branch", ["git:", "git:a..b", "git:refs/heads/x", "git:heads/x", "git:remotes/origin/x", "git:@{-1}",
+                         "git:-x"]),
+    ("place-no-repository", ["git+x#b", "git+ext::sh#b", "git+https://h/p", "git+gopher://h/p#b", "git+#b"]),
+])  # fmt: skip
 def test_branch_names_and_urls(git_world: GitWorld, name: str, places: list[str]) -> None:
     """Anything but the plain name of a branch, or the URL of a repository with a branch, is an error."""
     git_world.git("checkout", "--quiet", "-b", "later")  # `@{-1}` is main
@@ -567,13 +560,10 @@ def test_rewritten_url(git_world: GitWorld) -> None:
 
 
 @pytest.mark.parametrize("setting", ["remote.origin.url", "remote.origin.pushurl", "remote.origin.proxy", "http.proxy"])
-@pytest.mark.parametrize(
-    ("user_info", "password"),
-    [
-        ("ci:abcdefg:hijklmn", "abcdefg:hijklmn"), ("of-eight", "of-eight"), ("of-eight:of-eight+1", "of-eight+1"),
-        ("token-of-eight:x-oauth-basic", "token-of-eight"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("user_info", "password"), [
+    ("ci:abcdefg:hijklmn", "abcdefg:hijklmn"), ("of-eight", "of-eight"), ("of-eight:of-eight+1", "of-eight+1"),
+    ("token-of-eight:x-oauth-basic", "token-of-eight"),
+])  # fmt: skip
 def test_credentials_of_every_url(
     git_world: GitWorld, wrap: Callable[[str], None], setting: str, user_info: str, password: str
 ) -> None:
@@ -635,27 +625,21 @@ def test_commit_by_hand(git_world: GitWorld, store: Store) -> None:
     assert (names_of(store)[2:], git_world.git("show", "state:note", at=git_world.origin)) == (["x"], "hello\n")
 
 
-@pytest.mark.parametrize(
-    ("stderr", "told"),
-    [
-        ("", "no reason"), ("one\ntwo\nthree\nfour\nfatal: five\nadvice\nmore advice\n", "three; four; five"),
-        ("fatal: first\nfatal: last\n", "first; last"), ("error: same\nerror: same\n", "same"),
-        ("fatal: a\x1b[31m\u202eb\n", "a [31m b"), ("error: " + "long " * 500, ("long " * 500)[:600]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("stderr", "told"), [
+    ("", "no reason"), ("one\ntwo\nthree\nfour\nfatal: five\nadvice\nmore advice\n", "three; four; five"),
+    ("fatal: first\nfatal: last\n", "first; last"), ("error: same\nerror: same\n", "same"),
+    ("fatal: a\x1b[31m\u202eb\n", "a [31m b"), ("error: " + "long " * 500, ("long " * 500)[:600]),
+])  # fmt: skip
 def test_reason(stderr: str, told: str) -> None:
     """The last lines before git's advice, each once, as one short printable line."""
     assert told.strip() == reason(stderr).strip()
 
 
-@pytest.mark.parametrize(
-    ("refusals", "error"),
-    [
-        (["[rejected] (stale info)", "[rejected] (atomic push failed)"], HeadMoved),
-        (["[rejected] (stale info)", "[remote rejected] (hook declined)"], StoreUnavailable),
-        (["[remote rejected] (cannot lock ref 'refs/heads/state')"], HeadMoved), ([], StoreUnavailable),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("refusals", "error"), [
+    (["[rejected] (stale info)", "[rejected] (atomic push failed)"], HeadMoved),
+    (["[rejected] (stale info)", "[remote rejected] (hook declined)"], StoreUnavailable),
+    (["[remote rejected] (cannot lock ref 'refs/heads/state')"], HeadMoved), ([], StoreUnavailable),
+])  # fmt: skip
 def test_refusals_of_a_push(
     git_world: GitWorld, store: Store, wrap: Callable[[str], None], refusals: list[str], error: type[RecordError]
 ) -> None:

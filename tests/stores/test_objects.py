@@ -211,14 +211,11 @@ def test_probe_cannot_be_deleted(bucket: FaultyBucket, monkeypatch: pytest.Monke
     begin(ObjectStore(bucket))
 
 
-@pytest.mark.parametrize(
-    ("fault", "error", "is_there"),
-    [
-        ("conflict after success", HeadMoved, True), ("conflict with nothing", HeadMoved, False),
-        ("lost answer", StoreUnavailable, True), ("lost request", StoreUnavailable, False),
-        ("success with nothing", StoreUnavailable, False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("fault", "error", "is_there"), [
+    ("conflict after success", HeadMoved, True), ("conflict with nothing", HeadMoved, False),
+    ("lost answer", StoreUnavailable, True), ("lost request", StoreUnavailable, False),
+    ("success with nothing", StoreUnavailable, False),
+])  # fmt: skip
 def test_write_that_fails(
     bucket: FaultyBucket, store: ObjectStore, fault: Fault, error: type[RecordError], *, is_there: bool
 ) -> None:
@@ -287,16 +284,13 @@ def test_generation_of_google(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [[Held(b"x", {"version": "7"})], [Held(b"x", {"e_tag": "tag"})]] == found
 
 
-@pytest.mark.parametrize(
-    ("scheme", "variables", "endpoint", "allow_http"),
-    [
-        ("s3", {}, None, False), ("s3", {"AWS_ENDPOINT_URL": "b", "AWS_ENDPOINT": "a"}, "b", False),
-        ("s3", {"AWS_ENDPOINT_URL": "b", "AWS_ENDPOINT_URL_S3": "c", "AWS_ALLOW_HTTP": "TRUE"}, "c", True),
-        ("s3", {"AWS_ENDPOINT_URL": "", "AWS_ENDPOINT": "a", "AZURE_ALLOW_HTTP": "1"}, "a", False),
-        ("az", {"AZURE_STORAGE_ENDPOINT": "b", "AZURE_ENDPOINT": "a", "AZURE_ALLOW_HTTP": "no"}, "b", False),
-        ("gs", {"GOOGLE_ENDPOINT": "a", "GOOGLE_ALLOW_HTTP": "1"}, None, True),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("scheme", "variables", "endpoint", "allow_http"), [
+    ("s3", {}, None, False), ("s3", {"AWS_ENDPOINT_URL": "b", "AWS_ENDPOINT": "a"}, "b", False),
+    ("s3", {"AWS_ENDPOINT_URL": "b", "AWS_ENDPOINT_URL_S3": "c", "AWS_ALLOW_HTTP": "TRUE"}, "c", True),
+    ("s3", {"AWS_ENDPOINT_URL": "", "AWS_ENDPOINT": "a", "AZURE_ALLOW_HTTP": "1"}, "a", False),
+    ("az", {"AZURE_STORAGE_ENDPOINT": "b", "AZURE_ENDPOINT": "a", "AZURE_ALLOW_HTTP": "no"}, "b", False),
+    ("gs", {"GOOGLE_ENDPOINT": "a", "GOOGLE_ALLOW_HTTP": "1"}, None, True),
+])  # fmt: skip
 def test_settings_of_the_environment(
     monkeypatch: pytest.MonkeyPatch, scheme: str, variables: dict[str, str], endpoint: str | None, *, allow_http: bool
 ) -> None:
@@ -332,14 +326,11 @@ def test_wrong_key(azure: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "aHVudGVyMi" not in str(caught.value) + repr(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("status code: 401, me:hunter2", "denied (401)"), ("<Code>Denied</Code> 403 Forbidden", "denied (403 Denied)"),
-        ("500 Internal Server Error", "failed (500)"), ("<Code>ContainerNotFound</Code>", "does not exist"),
-        ("kind: Timeout", "in time"), ("token request failed", "GOOGLE_APPLICATION"), ("hunter2", "failed;"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "told"), [
+    ("status code: 401, me:hunter2", "denied (401)"), ("<Code>Denied</Code> 403 Forbidden", "denied (403 Denied)"),
+    ("500 Internal Server Error", "failed (500)"), ("<Code>ContainerNotFound</Code>", "does not exist"),
+    ("kind: Timeout", "in time"), ("token request failed", "GOOGLE_APPLICATION"), ("hunter2", "failed;"),
+])  # fmt: skip
 def test_failed_requests(monkeypatch: pytest.MonkeyPatch, text: str, told: str) -> None:
     """An object that may not be read, or that a proxy hides, is not one that is missing; the cause is told."""
     monkeypatch.setenv("GOOGLE_SKIP_SIGNATURE", "true")

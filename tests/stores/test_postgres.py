@@ -105,16 +105,10 @@ def test_dropped_table(store: Store, execute: Callable[..., list[Any]]) -> None:
     assert store.read().data is None
 
 
-@pytest.mark.parametrize(
-    ("does", "told"),
-    [
-        ("RETURN NULL", ": the database acknowledged the lines, but does not return them; check"),
-        (
-            r"RAISE EXCEPTION E'a\x1b[31m\n b' USING DETAIL = 'hunter2'",
-            ": the database failed: a [31m b (P0001); check",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("does", "told"), [
+    ("RETURN NULL", ": the database acknowledged the lines, but does not return them; check"),
+    (r"RAISE EXCEPTION E'a\x1b[31m\n b' USING DETAIL = 'hunter2'", ": the database failed: a [31m b (P0001); check"),
+])  # fmt: skip
 def test_swallowed_rows(store: Store, execute: Callable[..., list[Any]], does: str, told: str) -> None:
     """Rows that are acknowledged and not there are noticed, and refused ones with the server's reason on one line."""
     execute(
@@ -146,9 +140,7 @@ def test_overtaken_in_the_transaction(postgres: Site, store: Store, execute: Cal
     assert [type(problem) for problem in ended] == [HeadMoved]
 
 
-def test_table_locked(
-    postgres: Site, store: Store, execute: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_table_locked(postgres: Site, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A lock that somebody holds ends an append in time."""
     monkeypatch.setattr(module, "_LIMITS", "SET LOCAL lock_timeout = '50ms'")
     with psycopg.connect(re.sub("[?&]table=.*", "", postgres.place)) as other:
@@ -185,14 +177,11 @@ def test_role_that_may_only_read(postgres: Site, store: Store, execute: Callable
     assert "grant the role" in failure(through.check_writable)
 
 
-@pytest.mark.parametrize(
-    ("statement", "state"),
-    [
-        ("REVOKE ALL ON {table} FROM r_{table}", "42501"),
-        ("CREATE SCHEMA {table}; ALTER TABLE {table} SET SCHEMA {table}", "42501"),
-        ("ALTER TABLE {table} RENAME COLUMN line TO other", "42703"),
-    ],
-)
+@pytest.mark.parametrize(("statement", "state"), [
+    ("REVOKE ALL ON {table} FROM r_{table}", "42501"),
+    ("CREATE SCHEMA {table}; ALTER TABLE {table} SET SCHEMA {table}", "42501"),
+    ("ALTER TABLE {table} RENAME COLUMN line TO other", "42703"),
+])  # fmt: skip
 def test_table_that_cannot_be_read(
     statement: str, state: str, postgres: Site, store: Store, execute: Callable[..., list[Any]]
 ) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from msgspec.structs import replace
-
 from reconciler.applying.driver import Inbox, Performer
 from reconciler.applying.events import Append, Authorise, Authorised, CallEnded, Limits, Reread, Send, Ticked
 from reconciler.applying.execution import begin
@@ -92,7 +90,6 @@ class Bench:
         self.problem: Exception | None = None
         self.inbox = Inbox()
         self.ids = 0
-        self.replans = 0
         self.ports = ports_of(
             self.journal, self._replan, lambda facts, reason: Message("saved", f"{len(facts)} facts saved: {reason}"),
             clock=lambda: self.now, new_id=self._new_id, jitter=lambda: jitter, by=by or {"user": "bench"},
@@ -231,7 +228,6 @@ class Bench:
         return effect
 
     def _replan(self, reading: Reading) -> Plan:
-        self.replans += 1
         if self.problem is not None:
             raise self.problem
         return plan_for(self.desired, reading, self.now.wall)
@@ -249,8 +245,3 @@ def kinds(facts: Sequence[AnyFact]) -> list[str]:
 def attempt(number: int) -> str:
     """Return the id of the run's n-th attempt."""
     return f"{number:032x}"
-
-
-def retried(limits: Limits, *backoff: float) -> Limits:
-    """Return limits with these waits before retries."""
-    return replace(limits, backoff=backoff)
