@@ -10,7 +10,7 @@ from unittest.mock import patch
 import pytest
 from support.desired_values import desired_of, target_of
 from support.interleaving.actors import Applying, Commands, Person
-from support.interleaving.schedules import explore, run_alone
+from support.interleaving.schedules import Actor, Explored, Node, explore, run_alone
 from support.interleaving.world import SETTLED, World, recorded_or_saved
 from support.memory_record import record_of, unchanged_read_once
 from support.simulation import broken
@@ -21,7 +21,7 @@ from reconciler.errors import RecordDamaged
 from reconciler.model.address import Address
 from reconciler.model.plan import Applied, Done
 from reconciler.operations.copying import Copy
-from reconciler.record.facts import Intended, What
+from reconciler.record.facts import AnyFact, Intended, What
 from reconciler.record.fold import fold
 from reconciler.record.statements import AcceptLoss, Complete
 from reconciler.values import stamp
@@ -29,11 +29,9 @@ from reconciler.values import stamp
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from support.interleaving.schedules import Actor, Explored, Node
     from support.simulation.broken import Break
 
     from reconciler.model.desired import Desired
-    from reconciler.record.facts import AnyFact
 
 A, B = "memory:a", "memory:b"
 EU, US = "europe/staging", "usa/staging"
