@@ -8,11 +8,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.forge import TAKEN
+from support.forge import TAKEN, Forge, Job
 
 if TYPE_CHECKING:
-    from support.forge import Forge, Job
-
     from reconciler.sandbox import Sandbox
 
 pytestmark = pytest.mark.timeout(300)  # each runs several workflows, which are bounded by themselves
