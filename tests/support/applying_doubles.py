@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from reconciler.applying.driver import Inbox, Ports
-from reconciler.errors import Message, TokenError
+from reconciler.errors import Message
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.values import Instant
 from support.desired_values import plan_for, ports_of
@@ -35,7 +35,6 @@ class ScriptedCaller:
 
     def __init__(self, takes: float = 0.0) -> None:
         self.answers: dict[str, Answer | Exception] = {}
-        self.no_token: Exception | None = None
         self.loses = False
         self.sent: list[str] = []
         self.at_once = 0
@@ -44,17 +43,12 @@ class ScriptedCaller:
         self._in_flight = 0
         self._lock = threading.Lock()
 
-    def declare_no_token(self) -> None:
-        """There is no token to be had."""
-        self.no_token = TokenError(Message("no-token", "HTTP 401"))
-
     def declare_answer(self, name: str, answer: Answer | Exception) -> None:
         """Creates at a URL that ends so are answered so."""
         self.answers[name] = answer
 
     def authorise(self) -> None:
-        if self.no_token is not None:
-            raise self.no_token
+        """There is a token."""
 
     def create(
         self, attempt: str, codes: Sequence[str], url: str, may_send: Callable[[], bool], *, renew: bool

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from reconciler.errors import Place
+from reconciler.errors import Message, Place
 from reconciler.model.address import Address, Selection, TargetName
 from reconciler.model.desired import Desired, Overlap, ParityException, Replace, Subscription, Target, Unknown
 from reconciler.model.outcome import Outcome
-from reconciler.model.plan import SENDS, Action
+from reconciler.model.plan import SENDS, Action, Change, Plan
 from reconciler.model.url import filled, has_attempt
 from reconciler.planning.planner import plan
 from reconciler.planning.status import status
@@ -25,8 +25,6 @@ from support.records import linked
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from reconciler.errors import Message
-    from reconciler.model.plan import Change, Plan
     from reconciler.model.record import Attempt, Record
     from reconciler.model.status import ProjectStatus
 
@@ -124,11 +122,8 @@ class Scene:
 
     def hear(self, attempt: str, outcome: Outcome, response: str | None = None) -> None:
         """Record the outcome of a create."""
-        self.tell(
-            kinds.Answered(
-                at=self.at, by=BY, attempt=attempt, what=self.what(attempt), outcome=outcome, response=response
-            )
-        )
+        what = self.what(attempt)
+        self.tell(kinds.Answered(at=self.at, by=BY, attempt=attempt, what=what, outcome=outcome, response=response))
 
     def hold(self, name: str, codes: str, url: str, response: str | None = None) -> str:
         """Create a subscription; return its attempt."""
