@@ -70,14 +70,9 @@ class Bench:
     """
 
     def __init__(
-        self,
-        desired: Desired,
-        *facts: AnyFact,
-        limits: Limits | None = None,
-        second: bool = False,
-        jitter: float = 1.0,
-        by: dict[str, str] | None = None,
-    ) -> None:
+        self, desired: Desired, *facts: AnyFact, limits: Limits | None = None, second: bool = False,
+        jitter: float = 1.0, by: dict[str, str] | None = None
+    ) -> None:  # fmt: skip
         self.desired = desired
         self.store = MemoryStore(record_of(*facts), second=second)
         self.notes = MemoryNotes()

@@ -242,16 +242,9 @@ class Partner:
     """
 
     def __init__(
-        self,
-        root: Path,
-        place: Place,
-        targets: Mapping[str, str] | Sequence[str] = (HERE,),
-        *,
-        seals: bool = True,
-        settings: str = "",
-        faults: Mapping[str, float] | None = None,
-        seed: int | None = None,
-    ) -> None:
+        self, root: Path, place: Place, targets: Mapping[str, str] | Sequence[str] = (HERE,), *, seals: bool = True,
+        settings: str = "", faults: Mapping[str, float] | None = None, seed: int | None = None
+    ) -> None:  # fmt: skip
         self.root = root
         self.place = place
         self.targets = dict(targets) if hasattr(targets, "keys") else dict(zip(targets, targets, strict=True))

@@ -62,13 +62,9 @@ def get_token(sandbox: Sandbox, name: str = STAGING, api_name: str = "notificati
 
 
 def create(
-    sandbox: Sandbox,
-    token: str | None = None,
-    body: object = WANTED,
-    name: str = STAGING,
-    headers: Mapping[str, str] | None = None,
-    timeout: float = 10,
-) -> Answer:
+    sandbox: Sandbox, token: str | None = None, body: object = WANTED, name: str = STAGING,
+    headers: Mapping[str, str] | None = None, timeout: float = 10
+) -> Answer:  # fmt: skip
     """Send one create call, with a new token where none is given."""
     bearer = {"authorization": f"Bearer {token or get_token(sandbox, name)}"}
     url = f"{sandbox.world.targets[name].base_url}/notification/webhooksubscription"

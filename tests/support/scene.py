@@ -44,12 +44,9 @@ def hooks(path: str) -> str:
 
 
 def target(
-    name: TargetName = EUROPE,
-    base_url: str = SERVICE,
-    overlap: Overlap = Overlap.REFUSE,
-    mode: Replace = Replace.OVERLAP,
-    unknown: Unknown = Unknown.WAIT,
-) -> Target:
+    name: TargetName = EUROPE, base_url: str = SERVICE, overlap: Overlap = Overlap.REFUSE,
+    mode: Replace = Replace.OVERLAP, unknown: Unknown = Unknown.WAIT
+) -> Target:  # fmt: skip
     """Return a declared target."""
     return Target(name, "https://login.service.example", base_url, SERVICE, overlap, mode, unknown, PLACE)
 
@@ -238,12 +235,9 @@ class Scene:
         return [*self.record.attempts.values()]
 
     def plan(
-        self,
-        *patterns: str,
-        now: float | None = None,
-        accounts: Mapping[TargetName, str] | None = None,
-        allow_empty: bool = True,
-    ) -> Plan:
+        self, *patterns: str, now: float | None = None, accounts: Mapping[TargetName, str] | None = None,
+        allow_empty: bool = True
+    ) -> Plan:  # fmt: skip
         """Plan at a time: by default when every call is settled."""
         missing = ("d" * 64,) if Obstacle.HEADS_MISSING in self.obstacles else ()
         return plan(
