@@ -45,7 +45,7 @@ def code(name: str) -> str:
     return f"ONB{10000 + ord(name[0])}"
 
 
-def wanting(*names: str, host: str = "hooks", replace_by: str = "overlap", template: str = "") -> Desired:
+def wanting(*names: str, host: str = "hooks", template: str = "") -> Desired:
     """Return a desired state of these subscriptions, of one code each, at a URL of their own.
 
     A name may be a whole address; otherwise it is one on TARGET.
@@ -54,7 +54,7 @@ def wanting(*names: str, host: str = "hooks", replace_by: str = "overlap", templ
     wanted = {key: ((code(name),), f"https://{host}.example/{name}{template}") for key, name in addresses.items()}
     targets = sorted({TARGET, *(address.rpartition("/")[0] for address in wanted)})
     urls = {each: SERVICE if each == TARGET else f"https://{each.replace('/', '-')}.example" for each in targets}
-    return desired_of([target_of(target, urls[target], replace=replace_by) for target in targets], wanted)
+    return desired_of([target_of(target, urls[target]) for target in targets], wanted)
 
 
 def known(name: str, host: str = "hooks", attempt: str = "", address: str = "") -> Exists:
@@ -156,11 +156,11 @@ class Bench:
         self.wait(waited)
         return waited
 
-    def create_all(self, answer: Answer = CREATED) -> None:
+    def create_all(self) -> None:
         """Append and answer until the run is finished."""
         while not self.run.finished:
             if self.sends:
-                self.answer(answer)
+                self.answer(CREATED)
             elif self.rereads:
                 self.reread()
             elif self.appends:

@@ -32,9 +32,9 @@ def plan(*changes: SavedChange, head: str = "h1") -> SavedPlan:
     return SavedPlan("2.0", "", (), changes, SavedRecord(head))
 
 
-def reasons(changes: Sequence[SavedChange], *reviews: Sequence[SavedPlan], known: str = "h1") -> list[str]:
+def reasons(changes: Sequence[SavedChange], *reviews: Sequence[SavedPlan]) -> list[str]:
     """Return why changes are not shown, for a record that contains one head."""
-    return [reason for _, reason in unreviewed_changes(plan(*changes), reviews, lambda head: head == known)]
+    return [reason for _, reason in unreviewed_changes(plan(*changes), reviews, lambda head: head == "h1")]
 
 
 def changed(row: SavedChange, **values: Any) -> SavedChange:
