@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import pytest
 import yaml
+from support.command_line import commands
 
 from reconciler.applying.events import Limits
 from reconciler.cli.main import cli
@@ -42,9 +43,7 @@ UNCOUNTED = (".github/REFERENCE.md", "CHANGELOG.md")
 PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in (*WORDS, *UNCOUNTED)}
 README = PAGES["README.md"]
 
-BLOCK = re.compile(
-    r"(?P<left_out><!-- not run: [^\n]*-->\n)?^ *```(?P<kind>[^\n]*)\n(?P<text>.*?)^ *```$", re.MULTILINE | re.DOTALL
-)
+BLOCK = re.compile(r"(?ms)(?P<left_out><!-- not run: [^\n]*-->\n)?^ *```(?P<kind>[^\n]*)\n(?P<text>.*?)^ *```$")
 SPAN = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FILE = re.compile(
@@ -194,9 +193,8 @@ def test_every_room_is_described() -> None:
 def test_layers_are_those_of_the_contract() -> None:
     """The layers of ARCHITECTURE are those that import-linter holds."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    (layers,) = (
-        contract["layers"] for contract in settings["tool"]["importlinter"]["contracts"] if contract["type"] == "layers"
-    )
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    (layers,) = (contract["layers"] for contract in contracts if contract["type"] == "layers")
     assert "".join(f"{layer}\n" for layer in layers) == list(blocks(".github/ARCHITECTURE.md", "text"))[1]["text"]
 
 
@@ -216,25 +214,15 @@ def test_pictures_are_up_to_date() -> None:
 
 
 def test_reference_has_every_command() -> None:
-    """Each command has a section, with each of its options."""
-
-    def of(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
-        for name in group.list_commands(click.Context(group)):
-            command = group.get_command(click.Context(group), name)
-            assert command is not None
-            yield f"{path} {name}", command
-            if isinstance(command, click.Group):
-                yield from of(command, f"{path} {name}")
-
+    """Each command and each group has a section, with each of its options."""
     page = PAGES[".github/REFERENCE.md"]
-    for path, command in of(cli, "reconciler"):
-        section = page.partition(f"### {path}\n")[2].partition("\n### ")[0]
-        assert section, path
-        if not isinstance(command, click.Group):
-            options = [param.opts[-1] for param in command.params if isinstance(param, click.Option)]
-            assert [
-                name for name in options if name not in section and name not in page.partition("## Settings")[2]
-            ] == []
+    for words, command in commands():
+        for count in range(1, len(words) + 1):
+            section = page.partition(f"### {' '.join(('reconciler', *words[:count]))}\n")[2].partition("\n### ")[0]
+            assert section, words
+        options = [param.opts[-1] for param in command.params if isinstance(param, click.Option)]
+        shown = section + page.partition("## Settings")[2]
+        assert [name for name in options if name not in shown] == []
 
 
 def test_reference_has_every_variable() -> None:

@@ -43,10 +43,8 @@ def test_what_is_not_printed() -> None:
     answer = Answer(Outcome.CREATED, 201, body=b"secret", head=b"secret")
     named = ["outcome", "status", "detail", "date", "retry_after", "fields"]
     assert (named, False, 8) == (
-        [name for name, _ in answer.__rich_repr__()],
-        "secret" in repr(answer),
-        SHORTEST_SECRET,
-    )
+        [name for name, _ in answer.__rich_repr__()], "secret" in repr(answer), SHORTEST_SECRET,
+    )  # fmt: skip
     assert repr(answer).startswith("Answer(outcome=<Outcome.CREATED: 'created'>, status=201, ")
 
 

@@ -8,12 +8,11 @@ import signal
 from typing import TYPE_CHECKING
 
 import pytest
-from support.machines import HERE, KINDS, Partner
+from support.machines import HERE, KINDS, Machine, Partner, Places
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from support.machines import Machine, Places
 
 CREATED = ("401-once", "429-retry-after", "half", "empty", "huge")
 UNKNOWN = (
@@ -48,108 +47,93 @@ def _end_faults(partner: Partner) -> None:
 
 
 @pytest.mark.parametrize(("outcome", "code", "fault"), ANSWERS)
-def test_every_answer_has_its_outcome_and_its_way_on(
-    tmp_path: Path, places: Places, outcome: str, code: int, fault: str
-) -> None:
+def test_every_answer_has_its_outcome_and_its_way_on(partner: Partner, outcome: str, code: int, fault: str) -> None:
     """Exit code and result are as documented; resolved as it is, the next apply ends with all there once."""
-    with Partner(tmp_path / "p", places.make("file")) as partner:
-        machine = partner.first(1)
-        partner.sandbox.world.fail_next(fault, 9 if fault.startswith("token") else 2 if fault == "401" else 1)
-        done = machine.apply("--format", "json", "--timeout", "2")
-        (result,) = done.document["results"]
-        assert (result["outcome"], done.code) == (outcome, code), done
-        _end_faults(partner)
-        assert machine.recover() == (code == 3)
+    machine = partner.first(1)
+    partner.sandbox.world.fail_next(fault, 9 if fault.startswith("token") else 2 if fault == "401" else 1)
+    done = machine.apply("--format", "json", "--timeout", "2")
+    (result,) = done.document["results"]
+    assert (result["outcome"], done.code) == (outcome, code), done
+    _end_faults(partner)
+    assert machine.recover() == (code == 3)
 
 
-def test_a_conflict_names_import(tmp_path: Path, places: Places) -> None:
+def test_a_conflict_names_import(partner: Partner, machine: Machine) -> None:
     """After a 409 `state import` is named; imported, there is nothing left to do."""
-    with Partner(tmp_path / "p", places.make("file")) as partner:
-        machine = partner.first(1)
-        partner.sandbox.world.fail_next("409")
-        done = machine.apply()
-        assert "state import" in done.out + done.err
-        machine.succeed("state", "import", f"{HERE}/s0")
-        machine.succeed("plan", "--detailed-exitcode")
+    partner.sandbox.world.fail_next("409")
+    done = machine.apply()
+    assert "state import" in done.out + done.err
+    machine.succeed("state", "import", f"{HERE}/s0")
+    machine.succeed("plan", "--detailed-exitcode")
 
 
-def test_an_outage_leaves_at_most_three_unknown(tmp_path: Path, places: Places) -> None:
+def test_an_outage_leaves_at_most_three_unknown(partner: Partner) -> None:
     """After three unknown outcomes in a row the rest of the target is skipped."""
-    with Partner(tmp_path / "p", places.make("file")) as partner:
-        machine = partner.first(6)
-        partner.sandbox.world.fail_next("reset-after", 6)
-        assert machine.apply("--parallelism", "1").code == 3
-        assert sum(partner.exists().values()) == 3
-        assert machine.settle() == 3
-        _end_faults(partner)
-        machine.recover()
+    machine = partner.first(6)
+    partner.sandbox.world.fail_next("reset-after", 6)
+    assert machine.apply("--parallelism", "1").code == 3
+    assert sum(partner.exists().values()) == 3
+    assert machine.settle() == 3
+    _end_faults(partner)
+    machine.recover()
 
 
 @pytest.mark.parametrize("seals", [True, False])
-def test_the_secret_of_a_killed_apply_is_found_once_its_outcome_is_resolved(
-    tmp_path: Path, places: Places, seals: bool
-) -> None:
+def test_the_secret_of_a_killed_apply_is_found_once_its_outcome_is_resolved(partner: Partner, machine: Machine) -> None:
     """Killed between the answer and its outcome, the response is kept, and `secret show` finds it."""
-    with Partner(tmp_path / "p", places.make("file"), seals=seals) as partner:
-        machine = partner.first(1)
-        assert machine.apply(failpoint="after-send:1:kill").code == -signal.SIGKILL
-        assert machine.settle() == 1
-        assert secret_of(machine) == secret_at(partner)
-        machine.recover()
+    assert machine.apply(failpoint="after-send:1:kill").code == -signal.SIGKILL
+    assert machine.settle() == 1
+    assert secret_of(machine) == secret_at(partner)
+    machine.recover()
 
 
-def test_sealed_responses_that_the_record_holds_are_not_kept_beside_it(tmp_path: Path, places: Places) -> None:
+def test_sealed_responses_that_the_record_holds_are_not_kept_beside_it(partner: Partner) -> None:
     """Once an outcome is recorded with its sealed response, the copy on the disk is deleted."""
-    with Partner(tmp_path / "p", places.make("file")) as partner:
-        machine = partner.first(2)
-        machine.recover()
-        assert [] == [path.name for path in (machine.data / "responses").glob("*-response-*")]
-        wanted = {created.url: created.secret for created in partner.sandbox.world.subscriptions()}
-        for name in partner.wanted:
-            assert secret_of(machine, f"{HERE}/{name}") == wanted[partner.url_of(name)]
+    machine = partner.first(2)
+    machine.recover()
+    assert [] == [path.name for path in (machine.data / "responses").glob("*-response-*")]
+    wanted = {created.url: created.secret for created in partner.sandbox.world.subscriptions()}
+    for name in partner.wanted:
+        assert secret_of(machine, f"{HERE}/{name}") == wanted[partner.url_of(name)]
 
 
 @pytest.mark.parametrize(("kind", "seals"), [("file", True), ("file", False), ("git", True), ("postgresql", True)])
 def test_an_outcome_that_cannot_be_recorded_goes_to_a_recovery_file(
-    tmp_path: Path, places: Places, kind: str, seals: bool
+    partner: Partner, machine: Machine, places: Places, kind: str
 ) -> None:
     """Exit 3; `state recover` of the file, also on another machine and twice, brings outcome and secret back."""
-    with Partner(tmp_path / "p", places.make(kind), seals=seals) as partner:
-        machine = partner.first(1)
-        machine.succeed("plan", "--out", "plan.json")
-        place = partner.place
-        partner.place = places.make(kind)
-        other_place = "moved.jsonl" if kind == "file" else partner.place.name
-        partner.place = place
-        apply = machine.start("apply", "--auto-approve", failpoint="after-send:1:2.5")
-        while not partner.exists():
-            pass
-        machine.succeed("state", "copy", place.name, other_place, "--yes")
-        ended = machine.finish(apply)
-        assert ended.code == 3, ended
-        (file,) = (machine.data / "unrecorded").glob("*.jsonl")
-        assert str(file) in ended.err + ended.out
-        partner.place.name = other_place
-        machine.declare(partner.wanted)
-        machine.succeed("state", "recover", str(file))
-        machine.succeed("state", "recover", str(file))
-        assert secret_of(machine) == secret_at(partner)
-        assert machine.recover() == 0
+    machine.succeed("plan", "--out", "plan.json")
+    place = partner.place
+    partner.place = places.make(kind)
+    other_place = "moved.jsonl" if kind == "file" else partner.place.name
+    partner.place = place
+    apply = machine.start("apply", "--auto-approve", failpoint="after-send:1:2.5")
+    while not partner.exists():
+        pass
+    machine.succeed("state", "copy", place.name, other_place, "--yes")
+    ended = machine.finish(apply)
+    assert ended.code == 3, ended
+    (file,) = (machine.data / "unrecorded").glob("*.jsonl")
+    assert str(file) in ended.err + ended.out
+    partner.place.name = other_place
+    machine.declare(partner.wanted)
+    machine.succeed("state", "recover", str(file))
+    machine.succeed("state", "recover", str(file))
+    assert secret_of(machine) == secret_at(partner)
+    assert machine.recover() == 0
 
 
-def test_the_secret_of_a_merged_record_is_found(tmp_path: Path, places: Places) -> None:
+def test_the_secret_of_a_merged_record_is_found(partner: Partner, machine: Machine) -> None:
     """Merged from a copy that went its own way, the response comes along."""
-    with Partner(tmp_path / "p", places.make("file")) as partner:
-        machine = partner.first(1)
-        begun = machine.path / "begun.jsonl"
-        shutil.copy(machine.path / "state.jsonl", begun)
-        machine.recover()
-        (machine.path / "state.jsonl").rename(machine.path / "full.jsonl")
-        begun.rename(machine.path / "state.jsonl")
-        assert machine.apply().code == 1
-        machine.succeed("state", "recover", "full.jsonl")
-        assert secret_of(machine) == secret_at(partner)
-        partner.assert_done(machine)
+    begun = machine.path / "begun.jsonl"
+    shutil.copy(machine.path / "state.jsonl", begun)
+    machine.recover()
+    (machine.path / "state.jsonl").rename(machine.path / "full.jsonl")
+    begun.rename(machine.path / "state.jsonl")
+    assert machine.apply().code == 1
+    machine.succeed("state", "recover", "full.jsonl")
+    assert secret_of(machine) == secret_at(partner)
+    partner.assert_done(machine)
 
 
 def test_responses_are_not_kept_in_the_clear_where_they_would_be_lost(tmp_path: Path, places: Places) -> None:

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 from support.git_world import run_git
 from support.lives.advice import commands
-from support.machines import HERE, Partner, names
+from support.machines import HERE, Machine, Partner, names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
-    from support.machines import Machine, Places
 
 COMMANDS = (
     "plan", "status", "apply --auto-approve", "doctor", "doctor --write", "removal list", "state show", "state history",
@@ -64,27 +62,22 @@ GATES = [
 
 
 @pytest.mark.parametrize(("kind", "shut"), GATES, ids=[shut.__name__ for _, shut in GATES])
-def test_a_closed_gate_is_named_and_nothing_else_is_advised(
-    tmp_path: Path, places: Places, kind: str, shut: Callable[[Machine], None]
-) -> None:
+def test_a_closed_gate_is_named_and_nothing_else_is_advised(partner: Partner, shut: Callable[[Machine], None]) -> None:
     """No command names `git`, `state copy` or `state resolve`, but for the way through; an apply names that."""
-    with Partner(tmp_path / "p", places.make(kind)) as partner:
-        machine = partner.first(3)
-        partner.sandbox.world.fail_next("reset-after")
-        assert machine.apply("--parallelism", "1").code == 3
-        shut(machine)
-        partner.wait(200)
-        machine.declare(names(4))
-        before = partner.creates
-        done = {words: machine.run(*words.split()) for words in COMMANDS}
-        assert partner.creates == before
-        advised = {(words, advice.shape) for words, ran in done.items() for advice in commands(ran)}
-        ways: dict[Callable[[Machine], None], str] = {
-            _accept_loss: "state resolve",
-            _close: "state copy",
-        }  # through the gate
-        refused = tuple(shape for shape in ("state copy", "state resolve") if shape != ways.get(shut))
-        assert [] == [pair for pair in advised if pair[1].startswith(refused)]
-        assert [] == [words for words, ran in done.items() if re.search(r"git (commit|push)", ran.out + ran.err)]
-        named = commands(done["apply --auto-approve"])
-        assert named or "state:" in done["apply --auto-approve"].out + done["apply --auto-approve"].err
+    machine = partner.first(3)
+    partner.sandbox.world.fail_next("reset-after")
+    assert machine.apply("--parallelism", "1").code == 3
+    shut(machine)
+    partner.wait(200)
+    machine.declare(names(4))
+    before = partner.creates
+    done = {words: machine.run(*words.split()) for words in COMMANDS}
+    assert partner.creates == before
+    advised = {(words, advice.shape) for words, ran in done.items() for advice in commands(ran)}
+    # Through the gate.
+    ways: dict[Callable[[Machine], None], str] = {_accept_loss: "state resolve", _close: "state copy"}
+    refused = tuple(shape for shape in ("state copy", "state resolve") if shape != ways.get(shut))
+    assert [] == [pair for pair in advised if pair[1].startswith(refused)]
+    assert [] == [words for words, ran in done.items() if re.search(r"git (commit|push)", ran.out + ran.err)]
+    named = commands(done["apply --auto-approve"])
+    assert named or "state:" in done["apply --auto-approve"].out + done["apply --auto-approve"].err

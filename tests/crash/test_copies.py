@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.git_world import run_git
-from support.machines import AFTER_LOSS, HERE, KINDS, Partner, names
+from support.machines import AFTER_LOSS, HERE, KINDS, Machine, Partner, Place, Places, names
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from support.machines import Machine, Place, Places
 
 STEPS = [f"{when}-append:{number}" for number in (1, 2, 3) for when in ("before", "after")]
 PAIRS = [("file", "file"), *permutations(KINDS, 2)]
@@ -49,9 +48,8 @@ def test_a_copy_killed_at_any_step_is_completed_by_running_it_again(
         ended = machine.run("state", "copy", old, new, "--yes", failpoint=f"{step}:kill")
         assert ended.code == -signal.SIGKILL, ended
         assert not (_lets_pass(other, old) and _lets_pass(machine, new))
-        is_open = step == STEPS[0] or (
-            other is not machine and step in STEPS[:3]
-        )  # this machine has seen the new place
+        # Or this machine has seen the new place.
+        is_open = step == STEPS[0] or (other is not machine and step in STEPS[:3])
         assert other.apply().code == (0 if is_open else 1)
         machine.succeed("state", "copy", old, new, "--yes")
         machine.succeed("state", "copy", old, new, "--yes")
@@ -94,31 +92,26 @@ def _push_one_by_one(place: Place) -> None:
         run_git(place.origin, "config", "receive.advertiseAtomic", "false")
 
 
-def test_a_copy_whose_first_push_was_cut_in_two_is_completed_by_running_it_again(
-    tmp_path: Path, places: Places
-) -> None:
+def test_a_copy_whose_first_push_was_cut_in_two_is_completed_by_another(partner: Partner, places: Places) -> None:
     """A server takes the branch, and not yet the one with its head: the next run makes both."""
-    with Partner(tmp_path / "p", places.make("file")) as partner:
-        machine = partner.recovered()
-        to = places.make("git")
-        assert to.origin is not None
-        _push_one_by_one(to)
-        hook = to.origin / "hooks" / "update"
-        hook.parent.mkdir(exist_ok=True)
-        hook.write_text('#!/bin/sh\n[ "${1%-head}" = "$1" ]\n')
-        hook.chmod(0o755)
-        failed = machine.run("state", "copy", partner.place.name, to.name, "--yes")
-        assert (failed.code, "state copy" in failed.err) == (1, True), failed
-        hook.unlink()
-        machine.succeed("state", "copy", partner.place.name, to.name, "--yes")
-        machine.declare(names(2), state=to.name)
-        machine.recover()
+    machine = partner.recovered()
+    to = places.make("git")
+    assert to.origin is not None
+    _push_one_by_one(to)
+    hook = to.origin / "hooks" / "update"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text('#!/bin/sh\n[ "${1%-head}" = "$1" ]\n')
+    hook.chmod(0o755)
+    failed = machine.run("state", "copy", partner.place.name, to.name, "--yes")
+    assert (failed.code, "state copy" in failed.err) == (1, True), failed
+    hook.unlink()
+    machine.succeed("state", "copy", partner.place.name, to.name, "--yes")
+    machine.declare(names(2), state=to.name)
+    machine.recover()
 
 
 @pytest.mark.parametrize(("source", "kind"), [PAIRS[0], ("git", "s3"), ("s3", "postgresql"), ("postgresql", "git")])
-def test_an_apply_at_the_old_place_during_a_copy_loses_nothing(
-    tmp_path: Path, places: Places, source: str, kind: str
-) -> None:
+def test_an_apply_there_during_a_copy_loses_nothing(tmp_path: Path, places: Places, source: str, kind: str) -> None:
     """What it could not append to the closed record is in its recovery file, and the copy loses nothing."""
     with Partner(tmp_path / "p", places.make(source)) as partner:
         machine = partner.first(4)
@@ -137,33 +130,29 @@ def test_an_apply_at_the_old_place_during_a_copy_loses_nothing(
         machine.recover()
 
 
-@pytest.mark.parametrize("kind", ["file", "git"])
-def test_a_record_can_be_copied_there_and_back(tmp_path: Path, places: Places, kind: str) -> None:
+@pytest.mark.parametrize("to", ["file", "git"])
+def test_a_record_can_be_copied_there_and_back(partner: Partner, machine: Machine, places: Places, to: str) -> None:
     """A place that was closed takes the record again."""
-    with Partner(tmp_path / "p", places.make("file")) as partner:
-        machine = partner.first(1)
-        old, new = partner.place.name, _to(partner, places, kind)
-        machine.succeed("state", "copy", old, new, "--yes")
-        machine.declare(names(2), state=new)
-        machine.recover()
-        machine.succeed("state", "copy", new, old, "--yes")
-        machine.declare(names(3), state=old)
-        machine.recover()
-        assert machine.run("apply", "--auto-approve", "--state", new).code == 1
+    old, new = partner.place.name, _to(partner, places, to)
+    machine.succeed("state", "copy", old, new, "--yes")
+    machine.declare(names(2), state=new)
+    machine.recover()
+    machine.succeed("state", "copy", new, old, "--yes")
+    machine.declare(names(3), state=old)
+    machine.recover()
+    assert machine.run("apply", "--auto-approve", "--state", new).code == 1
 
 
-def test_a_copy_to_a_place_in_use_is_refused(tmp_path: Path, places: Places) -> None:
+def test_a_copy_to_a_place_in_use_is_refused(partner: Partner, tmp_path: Path, places: Places) -> None:
     """A place with another record is left as it is."""
-    with Partner(tmp_path / "p", places.make("file")) as partner:
-        machine = partner.first(1)
-        neighbour = Partner(tmp_path / "n", places.make("file"))
-        with neighbour:
-            there = neighbour.first(1)
-            done = machine.run("state", "copy", "state.jsonl", str(there.path / "state.jsonl"), "--yes")
-            assert done.code == 1, done
-            there.recover()
-        assert f"{HERE}/s0" in machine.apply().out
-        partner.assert_done(machine)
+    machine = partner.first(1)
+    with Partner(tmp_path / "n", places.make("file")) as neighbour:
+        there = neighbour.first(1)
+        done = machine.run("state", "copy", "state.jsonl", str(there.path / "state.jsonl"), "--yes")
+        assert done.code == 1, done
+        there.recover()
+    assert f"{HERE}/s0" in machine.apply().out
+    partner.assert_done(machine)
 
 
 def test_two_copies_at_once_leave_one_place_open(tmp_path: Path, places: Places) -> None:
@@ -218,23 +207,22 @@ def test_an_apply_elsewhere_between_the_steps_of_a_copy_sends_nothing_twice(tmp_
         partner.assert_done(machine)
 
 
-def test_two_places_that_are_closed_towards_each_other_are_merged(tmp_path: Path, places: Places) -> None:
+def test_two_places_that_are_closed_towards_each_other_are_merged(partner: Partner) -> None:
     """Copied there and back, then set back: nothing is sent until one is accepted and has the other's facts."""
-    with Partner(tmp_path / "p", places.make("file")) as partner:
-        machine = partner.recovered()
-        machine.succeed("state", "copy", "state.jsonl", "other.jsonl", "--yes")
-        shutil.copy(machine.path / "state.jsonl", machine.path / "closed.jsonl")
-        machine.declare(names(2), state="other.jsonl")
-        machine.recover()
-        machine.succeed("state", "copy", "other.jsonl", "state.jsonl", "--yes")
-        shutil.copy(machine.path / "closed.jsonl", machine.path / "state.jsonl")
-        machine.declare(names(3), state="state.jsonl")
-        before = partner.creates
-        for place in ("state.jsonl", "other.jsonl"):
-            assert (machine.apply("--state", place).code, partner.creates) == (1, before)
-        machine.succeed("state", "accept-loss", "--yes")
-        machine.succeed("state", "recover", "other.jsonl", "--yes")
-        assert (machine.apply().code, partner.creates) == (1, before)
-        partner.wait(AFTER_LOSS)
-        machine.succeed("state", "complete", "--yes")
-        machine.recover()
+    machine = partner.recovered()
+    machine.succeed("state", "copy", "state.jsonl", "other.jsonl", "--yes")
+    shutil.copy(machine.path / "state.jsonl", machine.path / "closed.jsonl")
+    machine.declare(names(2), state="other.jsonl")
+    machine.recover()
+    machine.succeed("state", "copy", "other.jsonl", "state.jsonl", "--yes")
+    shutil.copy(machine.path / "closed.jsonl", machine.path / "state.jsonl")
+    machine.declare(names(3), state="state.jsonl")
+    before = partner.creates
+    for place in ("state.jsonl", "other.jsonl"):
+        assert (machine.apply("--state", place).code, partner.creates) == (1, before)
+    machine.succeed("state", "accept-loss", "--yes")
+    machine.succeed("state", "recover", "other.jsonl", "--yes")
+    assert (machine.apply().code, partner.creates) == (1, before)
+    partner.wait(AFTER_LOSS)
+    machine.succeed("state", "complete", "--yes")
+    machine.recover()

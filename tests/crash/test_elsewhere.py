@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.git_world import run_git
-from support.machines import AFTER_LOSS, HERE, THERE, Partner, names
+from support.machines import AFTER_LOSS, HERE, THERE, Machine, Partner, Place, Places, Route, names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    from support.machines import Machine, Place, Places, Route
 
 
 def _sends_nothing_until_it_is_accepted_and_complete(machine: Machine) -> None:
@@ -51,55 +49,50 @@ def test_a_file_that_was_cloned_to_another_machine_sends_nothing(tmp_path: Path,
         _sends_nothing_until_it_is_accepted_and_complete(other)
 
 
-def test_a_file_whose_home_directory_was_lost_sends_nothing(tmp_path: Path, places: Places) -> None:
+def test_a_file_whose_home_directory_was_lost_sends_nothing(partner: Partner) -> None:
     """The same file at the same path, on a machine that has forgotten it."""
-    with Partner(tmp_path / "p", places.make("file")) as partner:
-        machine = partner.recovered()
-        machine.declare(names(2))
-        shutil.rmtree(machine.home)
-        _sends_nothing_until_it_is_accepted_and_complete(machine)
+    machine = partner.recovered()
+    machine.declare(names(2))
+    shutil.rmtree(machine.home)
+    _sends_nothing_until_it_is_accepted_and_complete(machine)
 
 
-def test_a_file_that_was_moved_sends_nothing(tmp_path: Path, places: Places) -> None:
+def test_a_file_that_was_moved_sends_nothing(partner: Partner) -> None:
     """At another path of the same machine it is another file."""
-    with Partner(tmp_path / "p", places.make("file")) as partner:
-        machine = partner.recovered()
-        (machine.path / "state.jsonl").rename(machine.path / "moved.jsonl")
-        machine.declare(names(2), state="moved.jsonl")
-        _sends_nothing_until_it_is_accepted_and_complete(machine)
+    machine = partner.recovered()
+    (machine.path / "state.jsonl").rename(machine.path / "moved.jsonl")
+    machine.declare(names(2), state="moved.jsonl")
+    _sends_nothing_until_it_is_accepted_and_complete(machine)
 
 
 @pytest.mark.parametrize("kind", ["file", "git", "s3", "postgresql"])
-def test_a_record_that_lost_its_tail_sends_nothing(tmp_path: Path, places: Places, kind: str) -> None:
+def test_a_record_that_lost_its_tail_sends_nothing(partner: Partner, machine: Machine) -> None:
     """Restored from a backup, it lacks a head that this machine has seen."""
-    with Partner(tmp_path / "p", places.make(kind)) as partner:
-        machine = partner.first(1)
-        restore = _backup(partner.place, machine)
-        machine.recover()
-        restore()
-        machine.declare(names(2))
-        _sends_nothing_until_it_is_accepted_and_complete(machine)
+    restore = _backup(partner.place, machine)
+    machine.recover()
+    restore()
+    machine.declare(names(2))
+    _sends_nothing_until_it_is_accepted_and_complete(machine)
 
 
 @pytest.mark.parametrize("kind", ["file", "git", "s3", "postgresql"])
-def test_an_outcome_over_a_record_that_went_back_opens_no_gate(tmp_path: Path, places: Places, kind: str) -> None:
+def test_an_outcome_over_a_record_that_went_back_opens_no_gate(partner: Partner) -> None:
     """Set back while a call is in flight, the record or a recovery file gets its outcome; nothing more is sent."""
-    with Partner(tmp_path / "p", places.make(kind)) as partner:
-        machine = partner.first(2)
-        restore, origin = _backup(partner.place, machine), partner.place.origin
-        tip = run_git(origin, "rev-parse", "state").strip() if origin else ""
-        apply = machine.start("apply", "--auto-approve", "--parallelism", "1", failpoint="after-send:1:1.5")
-        while not partner.exists():
-            pass
-        run_git(origin, "update-ref", "refs/heads/state", tip) if origin else restore()
-        ended = machine.finish(apply)
-        assert (ended.code in (1, 3), partner.creates) == (True, 1), ended
-        for file in (machine.data / "unrecorded").glob("*.jsonl"):
-            machine.run("state", "recover", str(file))
-        assert (machine.apply().code, partner.creates) == (1, 1)
-        if origin:  # the second branch tells a machine that has never seen the record
-            assert (partner.machine("other").apply().code, partner.creates) == (1, 1)
-        _sends_nothing_until_it_is_accepted_and_complete(machine)
+    machine = partner.first(2)
+    restore, origin = _backup(partner.place, machine), partner.place.origin
+    tip = run_git(origin, "rev-parse", "state").strip() if origin else ""
+    apply = machine.start("apply", "--auto-approve", "--parallelism", "1", failpoint="after-send:1:1.5")
+    while not partner.exists():
+        pass
+    run_git(origin, "update-ref", "refs/heads/state", tip) if origin else restore()
+    ended = machine.finish(apply)
+    assert (ended.code in (1, 3), partner.creates) == (True, 1), ended
+    for file in (machine.data / "unrecorded").glob("*.jsonl"):
+        machine.run("state", "recover", str(file))
+    assert (machine.apply().code, partner.creates) == (1, 1)
+    if origin:  # the second branch tells a machine that has never seen the record
+        assert (partner.machine("other").apply().code, partner.creates) == (1, 1)
+    _sends_nothing_until_it_is_accepted_and_complete(machine)
 
 
 def _backup(place: Place, machine: Machine) -> Callable[[], object]:
@@ -159,9 +152,7 @@ def _backup(place: Place, machine: Machine) -> Callable[[], object]:
 
 
 @pytest.mark.parametrize("how", ["set back", "begun anew", "deleted", "head deleted"])
-def test_a_branch_that_went_back_is_noticed_by_a_machine_that_never_saw_it(
-    tmp_path: Path, places: Places, how: str
-) -> None:
+def test_a_branch_that_went_back_is_noticed_by_one_that_never_saw_it(tmp_path: Path, places: Places, how: str) -> None:
     """The second branch disagrees with it: nothing is sent."""
     with Partner(tmp_path / "p", places.make("git")) as partner:
         machine = partner.first(1)
@@ -226,16 +217,15 @@ def test_a_target_of_another_service_than_the_record_is_named_everywhere(tmp_pat
             assert elsewhere.creates == 0
 
 
-def test_another_account_at_the_service_sends_nothing_until_it_is_rebound(tmp_path: Path, places: Places) -> None:
+def test_another_account_at_the_service_sends_nothing_until_it_is_rebound(partner: Partner) -> None:
     """A target belongs to one client id."""
-    with Partner(tmp_path / "p", places.make("file")) as partner:
-        machine = partner.recovered()
-        machine.declare(names(2))
-        before = partner.creates
-        known = partner.credentials["RECONCILER_EUROPE_STAGING_CLIENT_ID"]
-        provider = partner.sandbox.world.targets[HERE].provider
-        provider.clients["another"] = provider.clients[known]  # type: ignore[index]
-        machine.environment["RECONCILER_EUROPE_STAGING_CLIENT_ID"] = "another"
-        assert (machine.apply().code, partner.creates) == (1, before)
-        machine.succeed("state", "rebind", "-t", HERE, "--yes")
-        machine.recover()
+    machine = partner.recovered()
+    machine.declare(names(2))
+    before = partner.creates
+    known = partner.credentials["RECONCILER_EUROPE_STAGING_CLIENT_ID"]
+    provider = partner.sandbox.world.targets[HERE].provider
+    provider.clients["another"] = provider.clients[known]  # type: ignore[index]
+    machine.environment["RECONCILER_EUROPE_STAGING_CLIENT_ID"] = "another"
+    assert (machine.apply().code, partner.creates) == (1, before)
+    machine.succeed("state", "rebind", "-t", HERE, "--yes")
+    machine.recover()

@@ -5,15 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 from support.machines import KINDS, Partner, names
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from support.machines import Places
 
 COUNT, IN_FLIGHT = 500, 8
 MEASURED = """
@@ -38,20 +32,17 @@ sys.exit(code)
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_record_of_five_hundred(
-    tmp_path: Path, places: Places, kind: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_record_of_five_hundred(partner: Partner, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     """All is there once; calls that are in flight together share appends."""
-    with Partner(tmp_path / "p", places.make(kind)) as partner:
-        machine = partner.first(0)
-        machine.declare(names(COUNT))
-        words = ["apply", "--auto-approve", "--parallelism", str(IN_FLIGHT)]
-        subprocess.run(
-            [sys.executable, "-c", MEASURED, tmp_path / "cost", *words],
-            cwd=machine.path, env=machine.variables(), check=True, capture_output=True,
-        )  # fmt: skip
-        cost = json.loads((tmp_path / "cost").read_text())
-        with capsys.disabled():
-            print(kind, cost)  # noqa: T201 - what it is for
-        assert cost["appends"] < COUNT
-        partner.assert_done(machine)
+    machine = partner.first(0)
+    machine.declare(names(COUNT))
+    file, words = partner.root / "cost", ["apply", "--auto-approve", "--parallelism", str(IN_FLIGHT)]
+    subprocess.run(
+        [sys.executable, "-c", MEASURED, file, *words],
+        cwd=machine.path, env=machine.variables(), check=True, capture_output=True,
+    )  # fmt: skip
+    cost = json.loads(file.read_text())
+    with capsys.disabled():
+        print(kind, cost)  # noqa: T201 - what it is for
+    assert cost["appends"] < COUNT
+    partner.assert_done(machine)

@@ -8,17 +8,12 @@ import time
 from pathlib import Path
 from random import Random
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 import pytest
-from support.machines import CODES, HERE, KINDS, THERE, Partner, lowered, names
+from support.machines import CODES, HERE, KINDS, THERE, Machine, Partner, Place, Places, Process, lowered, names
+from support.notified import wait_until
 
 from reconciler.cli.main import _interrupt
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from support.machines import Machine, Place, Places, Process
 
 STEPS = 17
 """Steps of an apply of four subscriptions over two targets that makes one call at a time."""
@@ -32,10 +27,7 @@ def _want_more(machine: Machine, count: int) -> None:
 
 def _wait_until_stopped(process: Process) -> None:
     status = Path(f"/proc/{process.pid}/stat")
-    until = time.monotonic() + 20
-    while status.read_text().rpartition(")")[2].split()[0] != "T":
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    assert wait_until(lambda: status.read_text().rpartition(")")[2].split()[0] == "T", 20)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -76,32 +68,28 @@ def test_a_signal_while_the_program_loads_is_an_interrupt(monkeypatch: pytest.Mo
     assert ended.value.code == 143
 
 
-def test_a_call_that_is_not_answered_within_the_grace_is_unknown(tmp_path: Path, places: Places) -> None:
+def test_a_call_that_is_not_answered_within_the_grace_is_unknown(partner: Partner) -> None:
     """Once the grace of an interrupted run has passed, the call in flight is recorded as unknown."""
-    with Partner(tmp_path / "p", places.make("file")) as partner:
-        machine = partner.first(2)
-        partner.sandbox.world.fail_next("hang-after")
-        apply = machine.start("apply", "--auto-approve", failpoint="call_grace=0.1")
-        _wait_until(partner.exists)
-        apply.send_signal(signal.SIGTERM)
-        assert machine.finish(apply).code == 143
-        assert machine.recover() == 1
+    machine = partner.first(2)
+    partner.sandbox.world.fail_next("hang-after")
+    apply = machine.start("apply", "--auto-approve", failpoint="call_grace=0.1")
+    assert wait_until(lambda: bool(partner.exists()), 20)
+    apply.send_signal(signal.SIGTERM)
+    assert machine.finish(apply).code == 143
+    assert machine.recover() == 1
 
 
 @pytest.mark.parametrize("step", ["before-send:1", "after-append:1"])
-def test_a_call_whose_process_was_stopped_beyond_its_window_is_not_sent(
-    tmp_path: Path, places: Places, step: str
-) -> None:
+def test_a_call_whose_process_was_stopped_beyond_its_window_is_not_sent(partner: Partner, step: str) -> None:
     """Stopped before its call and continued after the send window, an apply sends nothing: not sent, exit 1."""
-    with Partner(tmp_path / "p", places.make("file")) as partner:
-        machine = partner.first(1)
-        apply = machine.start("apply", "--auto-approve", failpoint=lowered(0.1, f"{step}:stop"))
-        _wait_until_stopped(apply)
-        time.sleep(0.15)
-        apply.send_signal(signal.SIGCONT)
-        ended = machine.finish(apply)
-        assert (ended.code, partner.creates) == (1, 0), ended
-        assert machine.recover() == 0
+    machine = partner.first(1)
+    apply = machine.start("apply", "--auto-approve", failpoint=lowered(0.1, f"{step}:stop"))
+    _wait_until_stopped(apply)
+    time.sleep(0.15)
+    apply.send_signal(signal.SIGCONT)
+    ended = machine.finish(apply)
+    assert (ended.code, partner.creates) == (1, 0), ended
+    assert machine.recover() == 0
 
 
 def test_a_stopped_apply_is_overtaken_only_after_its_call_is_settled(tmp_path: Path, places: Places) -> None:
@@ -121,13 +109,6 @@ def test_a_stopped_apply_is_overtaken_only_after_its_call_is_settled(tmp_path: P
         ended = machine.finish(apply)
         assert (ended.code, partner.creates) == (1, 1), ended
         partner.assert_done(machine)
-
-
-def _wait_until(holds: Callable[[], object]) -> None:
-    until = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 FAULTS = {

@@ -7,12 +7,11 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
-from support.machines import AFTER_LOSS, HERE, THERE, Partner, clone, names
+from support.git_world import run_git
+from support.machines import AFTER_LOSS, HERE, THERE, Machine, Partner, Places, names
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from support.machines import Machine, Places
 
 
 def _assert_nothing_is_sent(machine: Machine, *words: str) -> None:
@@ -61,33 +60,30 @@ def test_an_accepted_loss_stops_every_way_to_apply(tmp_path: Path, places: Place
         _end_loss(other)
 
 
-def test_a_loss_stays_open_through_a_merge_and_a_rename(tmp_path: Path, places: Places) -> None:
+def test_a_loss_stays_open_through_a_merge_and_a_rename(partner: Partner, machine: Machine) -> None:
     """Neither `state recover` of a backup nor another name of the target ends it."""
-    with Partner(tmp_path / "p", places.make("file")) as partner:
-        machine = partner.first(1)
-        shutil.copy(machine.path / "state.jsonl", machine.path / "backup.jsonl")
-        machine.recover()
-        shutil.copy(machine.path / "backup.jsonl", machine.path / "state.jsonl")
-        _assert_nothing_is_sent(machine)
-        machine.succeed("state", "accept-loss", "--yes")
-        machine.succeed("state", "recover", "backup.jsonl")
-        _assert_nothing_is_sent(machine)
-        partner.targets = {"europe/renamed": HERE}
-        for variable in ("CLIENT_ID", "CLIENT_SECRET"):
-            value = partner.credentials[f"RECONCILER_EUROPE_STAGING_{variable}"]
-            partner.credentials[f"RECONCILER_EUROPE_RENAMED_{variable}"] = value
-        machine.declare(names(2))
-        _assert_nothing_is_sent(machine)
-        machine.succeed("state", "import", "europe/renamed/s0", "--yes")
-        _end_loss(machine)
+    shutil.copy(machine.path / "state.jsonl", machine.path / "backup.jsonl")
+    machine.recover()
+    shutil.copy(machine.path / "backup.jsonl", machine.path / "state.jsonl")
+    _assert_nothing_is_sent(machine)
+    machine.succeed("state", "accept-loss", "--yes")
+    machine.succeed("state", "recover", "backup.jsonl")
+    _assert_nothing_is_sent(machine)
+    partner.rename(HERE, "europe/renamed")
+    machine.declare(names(2))
+    _assert_nothing_is_sent(machine)
+    machine.succeed("state", "import", "europe/renamed/s0", "--yes")
+    _end_loss(machine)
 
 
 def test_a_loss_of_a_merged_record_is_open_here_too(tmp_path: Path, places: Places) -> None:
     """A copy on which a loss was accepted brings it along."""
     with Partner(tmp_path / "p", places.make("git")) as partner:
         machine = partner.recovered()
-        copied = tmp_path / "copied.jsonl"
-        shutil.copy(_exported(machine), copied)
+        origin, copied = partner.place.origin, tmp_path / "copied.jsonl"
+        assert origin is not None
+        name = run_git(origin, "ls-tree", "--name-only", "state").split()[0]
+        copied.write_text(run_git(origin, "show", f"state:{name}"))
         other = partner.machine("other")
         other.declare(names(2), state=str(copied))
         assert other.run("state", "accept-loss", "--yes").code == 0
@@ -98,42 +94,27 @@ def test_a_loss_of_a_merged_record_is_open_here_too(tmp_path: Path, places: Plac
         _end_loss(machine)
 
 
-def test_a_loss_stays_open_through_a_copy(tmp_path: Path, places: Places) -> None:
+def test_a_loss_stays_open_through_a_copy(partner: Partner, places: Places) -> None:
     """At the new place as at the old one, nothing is sent until somebody says that the record is complete."""
-    with Partner(tmp_path / "p", places.make("file")) as partner:
-        machine = partner.recovered()
-        machine.succeed("state", "accept-loss", "--yes")
-        new = places.make("git").name
-        machine.succeed("state", "copy", partner.place.name, new, "--yes")
-        machine.declare(names(2), state=new)
-        _assert_nothing_is_sent(machine)
-        _end_loss(machine)
+    machine = partner.recovered()
+    machine.succeed("state", "accept-loss", "--yes")
+    new = places.make("git").name
+    machine.succeed("state", "copy", partner.place.name, new, "--yes")
+    machine.declare(names(2), state=new)
+    _assert_nothing_is_sent(machine)
+    _end_loss(machine)
 
 
-def _exported(machine: Machine) -> Path:
-    """Return a file with the record of a git place, as anybody can get it from the branch."""
-    path = machine.partner.root / "exported"
-    assert machine.partner.place.origin is not None
-    clone(machine.partner.place, path)
-    from support.git_world import run_git  # noqa: PLC0415 - only here
-
-    name = run_git(path, "ls-tree", "--name-only", "origin/state").split()[0]
-    file = machine.partner.root / "exported.jsonl"
-    file.write_text(run_git(path, "show", f"origin/state:{name}"))
-    return file
-
-
-def test_complete_is_refused_beside_an_unknown_outcome(tmp_path: Path, places: Places) -> None:
+def test_complete_is_refused_beside_an_unknown_outcome(partner: Partner) -> None:
     """A loss cannot be ended while an address waits for `state resolve`."""
-    with Partner(tmp_path / "p", places.make("file")) as partner:
-        machine = partner.first(2)
-        partner.sandbox.world.fail_next("reset-after")
-        assert machine.apply("-t", f"{HERE}/s0").code == 3
-        machine.succeed("state", "accept-loss", "--yes")
-        partner.wait(AFTER_LOSS)
-        refused = machine.run("state", "complete", "--yes")
-        assert refused.code == 1, refused
-        assert "state resolve" in refused.err
-        machine.settle()
-        machine.succeed("state", "complete", "--yes")
-        machine.recover()
+    machine = partner.first(2)
+    partner.sandbox.world.fail_next("reset-after")
+    assert machine.apply("-t", f"{HERE}/s0").code == 3
+    machine.succeed("state", "accept-loss", "--yes")
+    partner.wait(AFTER_LOSS)
+    refused = machine.run("state", "complete", "--yes")
+    assert refused.code == 1, refused
+    assert "state resolve" in refused.err
+    machine.settle()
+    machine.succeed("state", "complete", "--yes")
+    machine.recover()

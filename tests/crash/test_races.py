@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from support.machines import HERE, KINDS, THERE, Partner, names
+from support.machines import HERE, KINDS, THERE, Partner, Places, names
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from support.machines import Places
 
 OTHER = "europe/other"
 
@@ -45,51 +44,36 @@ def test_applies_of_different_subscriptions_both_succeed(tmp_path: Path, places:
         partner.assert_done(machines[0])
 
 
-def _under_another_name(partner: Partner) -> None:
-    """From now on the project declares the service under another target name only."""
-    there = partner.targets.pop(HERE)
-    partner.targets[OTHER] = there
-    for variable in ("CLIENT_ID", "CLIENT_SECRET"):
-        partner.credentials[f"RECONCILER_EUROPE_OTHER_{variable}"] = partner.credentials[
-            f"RECONCILER_EUROPE_STAGING_{variable}"
-        ]
-
-
 @pytest.mark.parametrize("kind", ["git", "postgresql"])
-def test_a_second_name_for_the_service_during_an_apply_creates_nothing_twice(
-    tmp_path: Path, places: Places, kind: str
-) -> None:
+def test_a_second_name_for_the_service_during_an_apply_creates_nothing_twice(partner: Partner) -> None:
     """A route that is in flight under one target name blocks it under another one."""
-    with Partner(tmp_path / "p", places.make(kind)) as partner:
-        laptop = partner.first(3)
-        apply = laptop.start("apply", "--auto-approve", "--parallelism", "1", failpoint="after-send:1:2")
-        while not partner.exists():
-            pass
-        _under_another_name(partner)
-        other = partner.machine("other")
-        done = other.apply()
-        ended = laptop.finish(apply)
-        partner.assert_at_most_once()
-        assert partner.desired() == partner.exists()
-        assert (done.code, ended.code) in ((1, 0), (1, 1)), (done, ended)
-        assert "state mv" in other.run("plan").out
+    laptop = partner.first(3)
+    apply = laptop.start("apply", "--auto-approve", "--parallelism", "1", failpoint="after-send:1:2")
+    while not partner.exists():
+        pass
+    partner.rename(HERE, OTHER)
+    other = partner.machine("other")
+    done = other.apply()
+    ended = laptop.finish(apply)
+    partner.assert_at_most_once()
+    assert partner.desired() == partner.exists()
+    assert (done.code, ended.code) in ((1, 0), (1, 1)), (done, ended)
+    assert "state mv" in other.run("plan").out
 
 
-def test_a_second_name_for_the_service_while_the_prompt_waits_creates_nothing_twice(
-    tmp_path: Path, places: Places
-) -> None:
+@pytest.mark.parametrize("kind", ["git"])
+def test_a_second_name_for_the_service_while_the_prompt_waits_creates_nothing_twice(partner: Partner) -> None:
     """What another target has created while the question was open is not created again."""
-    with Partner(tmp_path / "p", places.make("git")) as partner:
-        laptop = partner.first(2)
+    laptop = partner.first(2)
 
-        def meanwhile() -> None:
-            _under_another_name(partner)
-            assert partner.machine("other").apply().code == 0
+    def meanwhile() -> None:
+        partner.rename(HERE, OTHER)
+        assert partner.machine("other").apply().code == 0
 
-        ended = laptop.converse("apply", prompt="Type 'yes'", meanwhile=meanwhile)
-        assert ended.code == 1, ended
-        assert sum(partner.exists().values()) == 2
-        partner.assert_at_most_once()
+    ended = laptop.converse("apply", prompt="Type 'yes'", meanwhile=meanwhile)
+    assert ended.code == 1, ended
+    assert sum(partner.exists().values()) == 2
+    partner.assert_at_most_once()
 
 
 def test_a_loss_that_opens_while_the_prompt_waits_stops_the_apply(tmp_path: Path, places: Places) -> None:
@@ -105,17 +89,14 @@ def test_a_loss_that_opens_while_the_prompt_waits_stops_the_apply(tmp_path: Path
             assert (ended.code, partner.creates) == (1, 0), ended
 
 
-def test_a_plan_that_changes_while_the_prompt_waits_sends_only_what_stays_the_same(
-    tmp_path: Path, places: Places
-) -> None:
+def test_a_plan_that_changes_while_the_prompt_waits_sends_only_what_stays_the_same(partner: Partner) -> None:
     """Of two subscriptions, the one that another apply took is skipped, and the other one created."""
-    with Partner(tmp_path / "p", places.make("file")) as partner:
-        machine = partner.first(2)
+    machine = partner.first(2)
 
-        def meanwhile() -> None:
-            assert machine.apply("-t", f"{HERE}/s0").code == 0
+    def meanwhile() -> None:
+        assert machine.apply("-t", f"{HERE}/s0").code == 0
 
-        ended = machine.converse("apply", prompt="Type 'yes'", meanwhile=meanwhile)
-        assert ended.code == 0, ended
-        partner.assert_done(machine)
-        assert names(2) == partner.wanted
+    ended = machine.converse("apply", prompt="Type 'yes'", meanwhile=meanwhile)
+    assert ended.code == 0, ended
+    partner.assert_done(machine)
+    assert names(2) == partner.wanted

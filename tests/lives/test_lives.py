@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.lives import acts, broken
 from support.lives.life import live
-from support.lives.world import Violation
+from support.simulation.world import Violation
 
 if TYPE_CHECKING:
     from support.lives.acts import Profile

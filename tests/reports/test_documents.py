@@ -45,6 +45,11 @@ def status_of(*attempts: states.ObservedAttempt, **values: object) -> states.Pro
     return states.ProjectStatus(NOW, (states.TargetStatus(STAGING, attempts, **values),), made)  # type: ignore[arg-type]
 
 
+def status_text(*attempts: states.ObservedAttempt, **values: object) -> str:
+    """Return the text of that status."""
+    return terminal.render(status_document(status_of(*attempts, **values)))
+
+
 def test_equal_errors_of_an_apply_are_told_once_with_their_addresses() -> None:
     """One cause is one message."""
     failed = [result(Done.NOT_SENT, f"europe/staging/{name}", detail="no token") for name in "ab"]
@@ -114,9 +119,7 @@ def test_what_waits_for_a_removal_is_no_error() -> None:
         waits = change(Action.BLOCKED, block=block, reasons=(Message("waits", "waiting for its removal"),))
         skipped = Result(waits.address, Action.BLOCKED, Done.SKIPPED, detail="waiting for its removal")
         document = apply_document(Applied((skipped,), Verdict.DONE, left=plan(waits)))
-        (alert,), (table,) = document.alerts, document.body
-        assert isinstance(alert, Alert)
-        assert isinstance(table, Table)
+        alert, table = of_kind(Alert, *document.alerts), of_kind(Table, *document.body)
         assert (alert.label, table.tones) == (label, (tone,))
 
 
@@ -127,10 +130,8 @@ def test_a_blocked_create_is_told_with_its_way_on() -> None:
     skipped = Result(blocked.address, Action.BLOCKED, Done.SKIPPED, detail=reason.what)
     alert = of_kind(Alert, *apply_document(Applied((skipped,), Verdict.FAILED, left=plan(blocked))).alerts)
     assert [todo.commands for todo in alert.todos] == [(("reconciler", "state", "resolve"),)]
-    alert = of_kind(
-        Alert,
-        *apply_document(Applied((skipped,), Verdict.UNRESOLVED, unresolved=(UNKNOWN,), left=plan(blocked))).alerts,
-    )
+    document = apply_document(Applied((skipped,), Verdict.UNRESOLVED, unresolved=(UNKNOWN,), left=plan(blocked)))
+    alert = of_kind(Alert, *document.alerts)
     assert alert.what.endswith("outcome unknown; do not create it by other means; check with the operator")
 
 
@@ -145,9 +146,7 @@ def test_each_blocked_create_is_told_with_its_own_way_on(is_first: bool) -> None
         why = Message("in-flight", "its call may be in flight", steps=(settle,))
         reasons = (why, other) if is_first else (other, why)
         blocked.append(change(Action.BLOCKED, address, block=Block.IN_FLIGHT, reasons=reasons))
-    skipped = [
-        Result(each.address, Action.BLOCKED, Done.SKIPPED, detail="its call may be in flight") for each in blocked
-    ]
+    skipped = [Result(row.address, Action.BLOCKED, Done.SKIPPED, detail="its call may be in flight") for row in blocked]
     for results in (skipped, skipped[:1], skipped[1:]):
         alert = of_kind(Alert, *apply_document(Applied(tuple(results), Verdict.FAILED, left=plan(*blocked))).alerts)
         told = [(command[3], command[-1]) for todo in alert.todos for command in todo.commands]
@@ -162,9 +161,8 @@ def test_an_apply_that_did_nothing_says_so(outcome: Done) -> None:
     title = apply_document(Applied((result(outcome),), Verdict.FAILED, left=blocked)).title
     assert title.startswith("Nothing applied: 1 ")
     other = result(Done.CREATED, "europe/staging/other")
-    assert apply_document(Applied((result(outcome), other), Verdict.FAILED, left=blocked)).title.startswith(
-        "Applied: 1 c"
-    )
+    title = apply_document(Applied((result(outcome), other), Verdict.FAILED, left=blocked)).title
+    assert title.startswith("Applied: 1 c")
 
 
 @pytest.mark.parametrize(
@@ -178,9 +176,8 @@ def test_a_rejection_names_the_next_step(status: int, step: str) -> None:
 
 def test_an_apply_without_changes_says_no_less_than_a_plan() -> None:
     """It repeats what differs, and only else that all matches."""
-    assert apply_document(Applied((), Verdict.DONE, left=plan(unchanged=2))).title == (
-        "No changes. 2 subscriptions match the configuration."
-    )
+    same = apply_document(Applied((), Verdict.DONE, left=plan(unchanged=2)))
+    assert same.title == "No changes. 2 subscriptions match the configuration."
     left = plan(duplicates=(duplicate(),))
     assert apply_document(Applied((), Verdict.DONE, left=left)).title == "Nothing to apply. 1 route delivered twice."
 
@@ -220,25 +217,18 @@ def test_a_letter_about_some_codes_says_which_to_keep() -> None:
 def test_there_is_one_letter_for_each_target() -> None:
     """Operators differ."""
     found = [attempt(), attempt("europe/production/offers"), attempt("europe/staging/x")]
-    assert [made.title for made in letters_by_target(found, Purpose.ASK)] == [
-        "Ask the operator (europe/production)",
-        "Ask the operator (europe/staging)",
-    ]
+    titles = [f"Ask the operator (europe/{stage})" for stage in ("production", "staging")]
+    assert titles == [made.title for made in letters_by_target(found, Purpose.ASK)]
 
 
 def test_a_status_gives_codes_in_one_line() -> None:
     """How many there are, and what is known of them; two at most are named."""
-    evidence = {
-        "A": states.Evidence(states.Proof.PROVEN, AT),
-        "B": states.Evidence(states.Proof.NEVER_SEEN),
-        "C": states.Evidence(states.Proof.NEVER_SEEN),
-    }
-    text = terminal.render(status_document(status_of(states.ObservedAttempt(attempt(codes=("A", "B", "C")), evidence))))
+    unseen = states.Evidence(states.Proof.NEVER_SEEN)
+    evidence = {"A": states.Evidence(states.Proof.PROVEN, AT), "B": unseen, "C": unseen}
+    text = status_text(states.ObservedAttempt(attempt(codes=("A", "B", "C")), evidence))
     assert "3 codes: 1 proven, 2 never seen" in text
     assert text.endswith("No changes. 1 subscription matches the configuration.\n")
-    text = terminal.render(
-        status_document(status_of(states.ObservedAttempt(attempt(codes=("A", "B")), {"A": evidence["A"]})))
-    )
+    text = status_text(states.ObservedAttempt(attempt(codes=("A", "B")), {"A": evidence["A"]}))
     assert "A: proven, B  https" in text
 
 
@@ -282,15 +272,15 @@ def test_an_unresolved_create_that_blocks_a_change_is_told_once() -> None:
 def test_a_request_that_was_cancelled_is_doubted() -> None:
     """The operator may have removed it all the same."""
     doubted = attempt(cancelled=dict.fromkeys(attempt().codes, AT))
-    known = status_of(states.ObservedAttempt(attempt(), {}), cancelled=(doubted,))
-    assert f"reconciler removal confirm {OFFERS} --attempt {ID}\n" in terminal.render(status_document(known))
+    text = status_text(states.ObservedAttempt(attempt(), {}), cancelled=(doubted,))
+    assert f"reconciler removal confirm {OFFERS} --attempt {ID}\n" in text
 
 
 def test_a_cancelled_request_for_some_codes_is_about_these_alone() -> None:
     """What is to be confirmed, and what the operator is to keep, are its codes, not the subscription."""
     partial = attempt(codes=("A", "B"), cancelled={"A": AT})
-    known = status_of(states.ObservedAttempt(partial, {}), cancelled=(partial,))
-    assert f"reconciler removal confirm {OFFERS} --attempt {ID} --code A\n" in terminal.render(status_document(known))
+    text = status_text(states.ObservedAttempt(partial, {}), cancelled=(partial,))
+    assert f"reconciler removal confirm {OFFERS} --attempt {ID} --code A\n" in text
     first, _, _, codes, *_ = letter([partial], Purpose.KEEP)
     assert first.startswith("Please keep the event codes below of this webhook subscription")
     assert codes == "event codes: A"
@@ -300,9 +290,7 @@ def test_a_cancelled_request_for_some_codes_is_about_these_alone() -> None:
 def test_the_operator_is_asked_about_no_call_in_flight(settled: float) -> None:
     """The list has no question yet, so the status does not name it."""
     pending = attempt(status=Status.PENDING, outcome=None, settled_by=settled)
-    named = "reconciler removal list" in terminal.render(
-        status_document(status_of(states.ObservedAttempt(pending, {})))
-    )
+    named = "reconciler removal list" in status_text(states.ObservedAttempt(pending, {}))
     assert named is (settled < NOW)
 
 
@@ -310,9 +298,8 @@ def test_a_removal_list_says_what_to_run_then() -> None:
     """Only the codes that are to be removed are confirmed, and what stays beside is named."""
     staying = attempt(id="d" * 32, fields={"subscriptionId": "s1"})
     partial = attempt(codes=("A", "B"), requested_codes=("A",))
-    document = removals_document(
-        [states.Removals(STAGING, AT, (states.AwaitingRemoval(partial, ("A",), AT, (staying,)),))]
-    )
+    awaiting = states.AwaitingRemoval(partial, ("A",), AT, (staying,))
+    document = removals_document([states.Removals(STAGING, AT, (awaiting,))])
     text = terminal.render(document)
     assert f"reconciler removal confirm {OFFERS} --attempt {ID} --code A" in text
     assert f"our reference {staying.id}, subscriptionId s1, " in text
@@ -324,9 +311,7 @@ def test_removals_are_confirmed_together_where_one_command_can_name_them() -> No
     ids = [letter * 32 for letter in "abcde"]
     codes = (("A",), ("A", "B"), ("B",), ("A",), ("A", "B"))
     pairs = zip(ids, codes, strict=True)
-    attempts = [
-        attempt(f"europe/staging/{ident[0]}", ("A", "B"), id=ident, requested_codes=asked) for ident, asked in pairs
-    ]
+    attempts = [attempt(f"europe/staging/{id_[0]}", ("A", "B"), id=id_, requested_codes=asked) for id_, asked in pairs]
     awaiting = tuple(states.AwaitingRemoval(held, held.requested_codes, AT) for held in attempts)
     text = terminal.render(removals_document([states.Removals(STAGING, AT, awaiting)]))
     assert [
@@ -367,12 +352,10 @@ def test_parity_says_once_what_differs_as_desired_and_in_force() -> None:
     [
         (states.Difference("o", states.View.DESIRED, states.Side(("A",)), None), "desired in europe/staging only"),
         (states.Difference("o", states.View.GATE, None, states.Side(("A",))), "not fully in force in europe/staging"),
-        (
-            states.Difference("o", states.View.PROVEN, states.Side(()), states.Side(("A",)), {"A": ""}),
-            "A: + never observed",
-        ),
+        (states.Difference("o", states.View.PROVEN, states.Side(()), states.Side(("A",)), {"A": ""}),
+                    "A: + never observed"),
     ],
-)
+)  # fmt: skip
 def test_parity_says_in_which_target_something_is_missing(difference: states.Difference, words: str) -> None:
     """A gate and proof are judged in the first target."""
     assert words in terminal.render(parity_document(states.Pairs((states.Parity(STAGING, PRODUCTION, (difference,)),))))
@@ -381,10 +364,8 @@ def test_parity_says_in_which_target_something_is_missing(difference: states.Dif
 def test_parity_counts_pairs_and_names_what_has_no_counterpart() -> None:
     """Declared exceptions that were applied are said once, whatever is folded; those that nothing needs are folded."""
     exception = ParityException("europe/*/offers", "on purpose", Place("config/a.yaml", 1, 1))
-    ignored = tuple(
-        (states.Difference("offers", view, None, None), exception)
-        for view in (states.View.DESIRED, states.View.IN_FORCE)
-    )
+    views = (states.View.DESIRED, states.View.IN_FORCE)
+    ignored = tuple((states.Difference("offers", view, None, None), exception) for view in views)
     parity = states.Parity(STAGING, PRODUCTION, (), ignored)
     pairs = states.Pairs((parity, parity), (states.Unpaired(STAGING, PRODUCTION, matters=True),), (exception,))
     document = parity_document(pairs)
@@ -396,11 +377,10 @@ def test_parity_counts_pairs_and_names_what_has_no_counterpart() -> None:
 @pytest.mark.parametrize(
     ("where", "place", "text"),
     [
-        ("", None, "w; do it: run a b; c; d"),
-        ("here", None, "here: w; do it: run a b; c; d"),
+        ("", None, "w; do it: run a b; c; d"), ("here", None, "here: w; do it: run a b; c; d"),
         ("here", Place("f", 1, 2), "f:1:2: w; do it: run a b; c; d"),
     ],
-)
+)  # fmt: skip
 def test_an_error_is_one_line_where_nothing_renders_it(where: str, place: Place | None, text: str) -> None:
     """With its position if it has one, else its place; several are several lines."""
     message = Message("m", "w", where, (step("do it: run", "a", "b"), step("c"), step("", "d")), place)

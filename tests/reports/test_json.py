@@ -14,8 +14,6 @@ from reconciler.model.plan import Finding, Health, Plan, Request
 from reconciler.operations.record import attempts_json
 from reconciler.reports.json import findings_json, plan_json, removals_json, render, status_json, validation_json
 
-_BODY = {"eventCodes": ["ONB10011"], "webhookUrl": URL}
-
 
 def as_read(document: object) -> object:
     """Return a document as a script reads it."""
@@ -73,9 +71,8 @@ def test_what_is_recorded_has_its_own_url() -> None:
     """The one that the service has, not the template of which it was made."""
     held = attempt(url=f"{URL}/{ID}", template=f"{URL}/{{attempt}}", requested=AT, requested_codes=("ONB10011",))
     planned = plan(change(before=(held,)), awaiting_removal=(held,))
-    (removal,) = removals_json([states.Removals(STAGING, AT, (states.AwaitingRemoval(held, held.codes, AT),))])[
-        "targets"
-    ]
+    awaiting = states.AwaitingRemoval(held, held.codes, AT)
+    (removal,) = removals_json([states.Removals(STAGING, AT, (awaiting,))])["targets"]
     known = states.ProjectStatus(0.0, (states.TargetStatus(STAGING, (states.ObservedAttempt(held, {}),)),), planned)
     (shown,) = status_json(known)["targets"][STAGING]["addresses"].values()
     listed = [

@@ -7,6 +7,7 @@ from textwrap import dedent
 
 import pytest
 from msgspec.structs import replace
+from support.kinds import of_kind
 from support.plan_values import AT, ID, OFFERS, URL, attempt, change, duplicate, plan, surplus
 from support.scene import Scene, hooks
 
@@ -20,15 +21,15 @@ from reconciler.reports.plan import change_block, plan_document, surplus_message
 
 GATE = Message("loss-open", "a loss is open", "state.jsonl", (step("run", "reconciler", "state", "complete"),))
 AWAITING = attempt(status=Status.AWAITING_REMOVAL, requests=("r",), requested=AT, requested_codes=("ONB10011",))
+LOST = attempt(status=Status.UNKNOWN)
 NEW_URL = "https://hooks.partner.example/new"
 
 
 def test_a_plan_shows_the_difference_first_and_the_next_command_last() -> None:
     """The text of a plan is the difference, one line for each consequence, the counts, the command."""
     both = Message("both-deliver", "both deliver until the operator removes the old one")
-    replaced = change(
-        Action.REPLACE, before=(attempt(),), after=Request(("ONB10011", "ONB10012"), NEW_URL), warnings=(both,)
-    )
+    after = Request(("ONB10011", "ONB10012"), NEW_URL)
+    replaced = change(Action.REPLACE, before=(attempt(),), after=after, warnings=(both,))
     assert terminal.render(plan_document(plan(replaced, selection=("europe/*",)))) == dedent(f"""\
           ± europe/staging/offers  replace
               eventCodes: + ONB10012
@@ -51,10 +52,7 @@ def test_a_plan_shows_the_difference_first_and_the_next_command_last() -> None:
         (plan(duplicates=(duplicate(),)), "Nothing to apply. 1 route delivered twice."),
         (plan(awaiting_removal=(AWAITING,)), f"Nothing to apply. 1 removal awaited since {AT}."),
         (plan(undeclared=(attempt(),)), "Nothing to apply. 1 subscription in force on europe/staging, not in config/."),
-        (
-            plan(undeclared=(attempt(status=Status.UNKNOWN),)),
-            "Nothing to apply. 1 unresolved create on targets not in config/.",
-        ),
+        (plan(undeclared=(LOST,)), "Nothing to apply. 1 unresolved create on targets not in config/."),
         (plan(gates=(GATE,)), "Nothing to apply. No create is possible."),
         (plan(change(Action.BLOCKED, block=Block.GATE)), "Nothing to apply. 1 blocked."),
         (plan(change(), surplus=(surplus(),)), "Plan: 1 to create. 1 surplus code."),
@@ -68,13 +66,9 @@ def test_the_verdict_never_says_less_than_is_known(differs: Plan, verdict: str) 
 def test_blocked_changes_come_first_with_their_reason_told_once() -> None:
     """Two addresses with one reason are one alert, which names both."""
     reason = Message("waits", "waiting for the operator")
-    blocked = [
-        change(Action.BLOCKED, f"europe/staging/{name}", block=Block.WAITS, reasons=(reason,)) for name in ("b", "c")
-    ]
+    blocked = [change(Action.BLOCKED, f"europe/staging/{name}", block=Block.WAITS, reasons=(reason,)) for name in "bc"]
     document = plan_document(plan(change(address="europe/staging/a"), *blocked))
-    assert [block.where for block in document.alerts if isinstance(block, Alert)] == [
-        ("europe/staging/b", "europe/staging/c")
-    ]
+    assert of_kind(Alert, *document.alerts).where == ("europe/staging/b", "europe/staging/c")
     assert [getattr(block, "sign", "") for block in document.body] == ["!", "!", "+"]
 
 
@@ -91,18 +85,13 @@ def test_a_cause_precedes_what_waits_for_it() -> None:
 def test_a_closed_gate_is_told_once() -> None:
     """The reasons of changes that it blocks repeat nothing."""
     blocked = change(Action.BLOCKED, block=Block.GATE, reasons=(Message("loss-open", "a loss is open"),))
-    assert [block.what for block in plan_document(plan(blocked, gates=(GATE,))).alerts if isinstance(block, Alert)] == [
-        "a loss is open"
-    ]
+    assert of_kind(Alert, *plan_document(plan(blocked, gates=(GATE,))).alerts).what == "a loss is open"
 
 
 def test_surplus_names_the_command_that_asks_for_its_removal() -> None:
     """It asks for just those codes of that attempt."""
-    (alert,) = plan_document(plan(surplus=(surplus(),))).summary
-    assert isinstance(alert, Alert)
-    assert alert.todos[0].commands == (
-        ("reconciler", "removal", "request", OFFERS, "--attempt", ID, "--code", "LOA10013"),
-    )
+    (command,) = of_kind(Alert, *plan_document(plan(surplus=(surplus(),))).summary).todos[0].commands
+    assert command == ("reconciler", "removal", "request", OFFERS, "--attempt", ID, "--code", "LOA10013")
 
 
 def test_what_is_delivered_twice_is_one_warning() -> None:
@@ -123,9 +112,7 @@ def test_what_is_delivered_twice_is_one_warning() -> None:
 def test_surplus_that_was_requested_names_the_message_to_the_operator() -> None:
     """It is not requested again; whoever waits for it finds how to say that it is removed."""
     document = plan_document(plan(surplus=(surplus(requested=True),)))
-    (alert,) = document.summary
-    assert isinstance(alert, Alert)
-    assert alert.todos == ()
+    assert of_kind(Alert, *document.summary).todos == ()
     assert document.next is not None
     assert [todo.commands for todo in document.next.todos] == [(("reconciler", "removal", "list"),)]
 
@@ -134,10 +121,8 @@ def test_an_overridden_address_is_always_shown() -> None:
     """It is said without -v, the others with it alone."""
     document = plan_document(plan(overridden=("base_url",)), [GATE])
     text = terminal.render(document)
-    assert (
-        "reconciler state complete\n\nService URLs set outside config/:\neurope/staging base_url  https://api.staging.example\n"
-        in text
-    )
+    shown = "Service URLs set outside config/:\neurope/staging base_url  https://api.staging.example\n"
+    assert f"reconciler state complete\n\n{shown}" in text
     assert 1 == markdown.render(document).count("base&#95;url")
     assert "<h2>Service" not in html.render(document)  # below "Notes", which would have nothing else
     assert "login.staging.example" not in terminal.render(document)
@@ -198,9 +183,7 @@ def test_every_command_of_a_plan_has_its_selection() -> None:
 @pytest.mark.parametrize(("asked", "told"), [(("ONB10012",), " of ONB10012"), (("ONB10011", "ONB10012"), "")])
 def test_a_removal_of_some_codes_names_those(asked: tuple[str, ...], told: str) -> None:
     """And no other; a removal of all names none."""
-    awaiting = attempt(
-        codes=("ONB10011", "ONB10012"), status=Status.AWAITING_REMOVAL, requested=AT, requested_codes=asked
-    )
+    awaiting = replace(AWAITING, codes=("ONB10011", "ONB10012"), requested_codes=asked)
     text = terminal.render(plan_document(plan(awaiting_removal=(awaiting,))))
     assert f"europe/staging/offers: removal{told} awaited since {AT}" in text
 

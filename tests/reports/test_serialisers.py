@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from support.plan_values import OFFERS, STAGING, change, differs, nasty, plan, plans
 
 from reconciler.errors import Message, Step
-from reconciler.model.plan import Action, Applied, Verdict
+from reconciler.model.plan import Action, Applied, Plan, Verdict
 from reconciler.model.status import ProjectStatus, TargetStatus
 from reconciler.reports import document as doc
 from reconciler.reports import html, json, markdown, terminal
@@ -26,7 +26,6 @@ from reconciler.reports.words import command_line, harmless_line, visible
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from reconciler.model.plan import Plan
 
 VERBOSE = terminal.Layout(verbose=True)
 FLAGS = ("--config", "other config")
@@ -91,11 +90,8 @@ def test_all_serialisers_say_the_same_changes_counts_and_commands(drawn: Plan) -
 def test_no_document_says_no_changes_where_something_differs(drawn: Plan) -> None:
     """Neither a plan, a status nor an apply does, in any format; where nothing differs, all do."""
     status = ProjectStatus(0.0, (TargetStatus(STAGING, ()),), drawn)
-    for document in (
-        plan_document(drawn),
-        status_document(status),
-        apply_document(Applied((), Verdict.DONE, left=drawn)),
-    ):
+    applied = apply_document(Applied((), Verdict.DONE, left=drawn))
+    for document in (plan_document(drawn), status_document(status), applied):
         for text in (terminal.render(document, VERBOSE), markdown.render(document), html.render(document)):
             assert ("No changes" in text) is not differs(drawn)
             assert ("match" in text) is not differs(drawn)
@@ -219,11 +215,8 @@ def test_what_is_to_be_copied_is_not_wrapped(width: int | None) -> None:
     """At any width, the lines that follow a step's first one, and those of a letter, are whole, blanks and all."""
     lines = ["  indented  " + "word " * 40 + "end", "b" * 90, "- " * 60 + "c"]
     todo = doc.Todo("\n".join(["Save:", *lines]), ())
-    for block in (
-        doc.Alert(doc.Tone.ERROR, "Error", "", (), (todo,)),
-        doc.Letter("Send", tuple(lines)),
-        doc.Commands((todo,)),
-    ):
+    alert = doc.Alert(doc.Tone.ERROR, "Error", "", (), (todo,))
+    for block in (alert, doc.Letter("Send", tuple(lines)), doc.Commands((todo,))):
         rendered = terminal.render(doc.Document("m", "", body=(block,)), terminal.Layout(width=width)).splitlines()
         indent = " " * (len(rendered[-1]) - len(lines[-1]))
         assert [f"{indent}{line}" for line in lines] == rendered[-3:]

@@ -120,13 +120,10 @@ def pairs() -> states.Pairs:
     )  # fmt: skip
     exception = ParityException("europe/*/x", "on purpose", PLACE)
     ignored = ((states.Difference("x", states.View.DESIRED, one, None), exception),)
-    parity = states.Parity(
-        STAGING, PRODUCTION, differing, ignored, unapplied=(OFFERS, GOING.address), leaving=(GOING.address,)
-    )
+    parity = states.Parity(STAGING, PRODUCTION, differing, ignored, (), (OFFERS, GOING.address), (GOING.address,))
     usa = TargetName("usa/staging")
-    return states.Pairs(
-        (parity, states.Parity(STAGING, usa, ())), (states.Unpaired(usa, PRODUCTION, matters=True),), (exception,)
-    )
+    parities = parity, states.Parity(STAGING, usa, ())
+    return states.Pairs(parities, (states.Unpaired(usa, PRODUCTION, matters=True),), (exception,))
 
 
 def shape(document: doc.Document) -> list[str]:
@@ -176,18 +173,15 @@ def documents() -> dict[str, doc.Document]:
     return {
         "plan": plan_document(PLAN, [GATE], "", [Subscription(OFFERS, ("ONB10011", "Y"), URL, URL, PLACE)]),
         "saved": plan_document(plan(change(), gates=(GATE,)), saved="plan.json"),
-        "blocked": plan_document(plan(blocked, other, foreign=(FOREIGN,))),
-        "apply": apply_document(applied()),
+        "blocked": plan_document(plan(blocked, other, foreign=(FOREIGN,))), "apply": apply_document(applied()),
         "fine": apply_document(Applied((applied().results[0],), Verdict.DONE, left=plan(unchanged=1))),
-        "status": status_document(status()),
-        "removals": removals_document(removals(), PLAN),
+        "status": status_document(status()), "removals": removals_document(removals(), PLAN),
         "parity": parity_document(pairs()),
         "gated": parity_document(states.Pairs((), gates=(GATE,), foreign=(FOREIGN,))),
         "show": record_document([HELD, LOST], [GATE], whole=True),
         "table": record_document([HELD, LOST], [GATE], whole=False),
-        "history": history_document([("1", AT, "ada", OFFERS, "created")]),
-        "doctor": doctor_document(findings),
-    }
+        "history": history_document([("1", AT, "ada", OFFERS, "created")]), "doctor": doctor_document(findings),
+    }  # fmt: skip
 
 
 def shown() -> str:

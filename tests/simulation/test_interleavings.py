@@ -10,7 +10,7 @@ from unittest.mock import patch
 import pytest
 from support.desired_values import desired_of, target_of
 from support.interleaving.actors import Applying, Commands, Person
-from support.interleaving.schedules import explore, run_alone
+from support.interleaving.schedules import Actor, Explored, Node, explore, run_alone
 from support.interleaving.world import SETTLED, World, recorded_or_saved
 from support.memory_record import record_of, unchanged_read_once
 from support.simulation import broken
@@ -21,7 +21,7 @@ from reconciler.errors import RecordDamaged
 from reconciler.model.address import Address
 from reconciler.model.plan import Applied, Done
 from reconciler.operations.copying import Copy
-from reconciler.record.facts import Intended, What
+from reconciler.record.facts import AnyFact, Intended, What
 from reconciler.record.fold import fold
 from reconciler.record.statements import AcceptLoss, Complete
 from reconciler.values import stamp
@@ -29,11 +29,9 @@ from reconciler.values import stamp
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from support.interleaving.schedules import Actor, Explored, Node
     from support.simulation.broken import Break
 
     from reconciler.model.desired import Desired
-    from reconciler.record.facts import AnyFact
 
 A, B = "memory:a", "memory:b"
 EU, US = "europe/staging", "usa/staging"
@@ -68,11 +66,11 @@ def record(*facts: AnyFact, complete: bool = True) -> dict[str, bytes | None]:
     return {A: record_of(*facts, complete=complete), B: None}
 
 
-def overdue(desired: Desired, address: str = f"{EU}/s0") -> Intended:
+def overdue(desired: Desired) -> Intended:
     """Return the intent of an apply that died: nobody knows what became of its call."""
-    subscription = desired.subscriptions[Address(address)]
-    base_url = desired.targets[subscription.address.target].base_url
-    what = What(address, subscription.codes, subscription.template, base_url, account="account", settled_by=WALL - 1)
+    address, sent = f"{EU}/s0", desired.subscriptions[Address(f"{EU}/s0")]
+    base_url = desired.targets[sent.address.target].base_url
+    what = What(address, sent.codes, sent.template, base_url, account="account", settled_by=WALL - 1)
     return Intended(at=stamp(WALL - 200), by={}, attempt="0" * 32, what=what)
 
 
@@ -137,9 +135,9 @@ class Scene(NamedTuple):
     exists: tuple[Intended, ...] = ()
     moves: bool = False
 
-    def explore(self, faults: int = 0, *, second: bool = True) -> Explored:
+    def explore(self, faults: int = 0) -> Explored:
         """Go through every schedule with so many faults. Raises Violation for a broken promise."""
-        world = World(self.places, second=second, faults=faults)
+        world = World(self.places, second=True, faults=faults)
         world.intents = {intent.attempt: intent.what for intent in self.exists}
         world.created = {intent.attempt: Created(intent.attempt, intent.what) for intent in self.exists}
         place = B if self.moves else A

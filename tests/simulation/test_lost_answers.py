@@ -100,9 +100,7 @@ def test_an_endpoint_without_a_list_handles_events_twice(tmp_path: Path, monkeyp
     assert figures.twice > figures.twice_unsettled
 
 
-def test_an_endpoint_that_drops_what_it_does_not_know_loses_events(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_endpoint_that_drops_the_unlisted_loses_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor would one in which nothing can be lost."""
 
     def take(self: Endpoint, listing: str) -> None:

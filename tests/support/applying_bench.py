@@ -10,7 +10,7 @@ from reconciler.applying.execution import begin
 from reconciler.errors import Message
 from reconciler.model.address import TargetName
 from reconciler.model.outcome import Answer, Outcome
-from reconciler.record.facts import Exists, What
+from reconciler.record.facts import AnyFact, Exists, What
 from reconciler.values import Instant
 from support.desired_values import desired_of, plan_for, ports_of, target_of
 from support.memory_record import AT, MemoryNotes, MemoryStore, append, facts_after, journal_of, record_of
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from reconciler.model.desired import Desired
     from reconciler.model.plan import Plan, Result
     from reconciler.model.record import Record
-    from reconciler.record.facts import AnyFact
     from reconciler.record.journal import Reading
 
 E = TypeVar("E")
@@ -44,20 +43,16 @@ def code(name: str) -> str:
     return f"ONB{10000 + ord(name[0])}"
 
 
-def wanting(*names: str, host: str = "hooks", replace_by: str = "overlap", template: str = "") -> Desired:
+def wanting(*names: str, host: str = "hooks", template: str = "") -> Desired:
     """Return a desired state of these subscriptions, of one code each, at a URL of their own.
 
     A name may be a whole address; otherwise it is one on TARGET.
     """
     addresses = {name if "/" in name else f"{TARGET}/{name}": name.rpartition("/")[2] for name in names}
-    wanted = {
-        address: ((code(name),), f"https://{host}.example/{name}{template}") for address, name in addresses.items()
-    }
+    wanted = {key: ((code(name),), f"https://{host}.example/{name}{template}") for key, name in addresses.items()}
     targets = sorted({TARGET, *(address.rpartition("/")[0] for address in wanted)})
-    urls = {
-        target: SERVICE if target == TARGET else f"https://{target.replace('/', '-')}.example" for target in targets
-    }
-    return desired_of([target_of(target, urls[target], replace=replace_by) for target in targets], wanted)
+    urls = {each: SERVICE if each == TARGET else f"https://{each.replace('/', '-')}.example" for each in targets}
+    return desired_of([target_of(target, urls[target]) for target in targets], wanted)
 
 
 def known(name: str, host: str = "hooks", attempt: str = "", address: str = "") -> Exists:
@@ -73,14 +68,9 @@ class Bench:
     """
 
     def __init__(
-        self,
-        desired: Desired,
-        *facts: AnyFact,
-        limits: Limits | None = None,
-        second: bool = False,
-        jitter: float = 1.0,
-        by: dict[str, str] | None = None,
-    ) -> None:
+        self, desired: Desired, *facts: AnyFact, limits: Limits | None = None, second: bool = False,
+        jitter: float = 1.0, by: dict[str, str] | None = None
+    ) -> None:  # fmt: skip
         self.desired = desired
         self.store = MemoryStore(record_of(*facts), second=second)
         self.notes = MemoryNotes()
@@ -139,15 +129,13 @@ class Bench:
         """The record is read again."""
         self.hear(self.performer.perform(self.take(Reread)))
 
-    def answer(
-        self, answer: Answer, name: str | None = None, *, response: str | None = None, lost: bool = False
-    ) -> None:
+    def answer(self, answer: Answer, name: str = "", *, response: str | None = None, lost: bool = False) -> None:
         """The service answers the call of that name, or the first one."""
-        send = next(send for send in self.sends if name in (None, send.address.name))
+        send = next(send for send in self.sends if name in ("", send.address.name))
         self.effects.remove(send)
         self.hear(CallEnded(send.attempt, answer, response, lost))
 
-    def settle(self, answer: Answer, name: str | None = None) -> list[str]:
+    def settle(self, answer: Answer, name: str = "") -> list[str]:
         """The service answers, and that is appended."""
         self.answer(answer, name)
         return self.append()
@@ -165,11 +153,11 @@ class Bench:
         self.wait(waited)
         return waited
 
-    def create_all(self, answer: Answer = CREATED) -> None:
+    def create_all(self) -> None:
         """Append and answer until the run is finished."""
         while not self.run.finished:
             if self.sends:
-                self.answer(answer)
+                self.answer(CREATED)
             elif self.rereads:
                 self.reread()
             elif self.appends:

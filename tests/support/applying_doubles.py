@@ -48,7 +48,7 @@ class ScriptedCaller:
         self.answers[name] = answer
 
     def authorise(self) -> None:
-        pass
+        """There is a token."""
 
     def create(
         self, attempt: str, codes: Sequence[str], url: str, may_send: Callable[[], bool], *, renew: bool
@@ -73,9 +73,9 @@ class ScriptedCaller:
 class Apply:
     """One apply of what is desired on a record in memory; `saved` is what went to a recovery file."""
 
-    def __init__(self, desired: Desired, *facts: AnyFact, store: MemoryStore | None = None, takes: float = 0.0) -> None:
+    def __init__(self, desired: Desired, *facts: AnyFact, takes: float = 0.0) -> None:
         self.desired = desired
-        self.store = store or MemoryStore(record_of(*facts))
+        self.store = MemoryStore(record_of(*facts))
         self.journal = journal_of(self.store, MemoryNotes(), desired.services)
         self.caller = ScriptedCaller(takes)
         self.saved: list[AnyFact] = []

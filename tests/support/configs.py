@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from reconciler.desired import load
-from reconciler.errors import ConfigError
+from reconciler.errors import ConfigError, Message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from reconciler.errors import Message
     from reconciler.model.desired import Desired
 
 ROOT = Path(__file__).parents[2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reconciler.applying.driver import Inbox, Ports
-from reconciler.errors import Place
+from reconciler.errors import Message, Place
 from reconciler.model.address import Address, Selection, TargetName
 from reconciler.model.desired import Desired, Overlap, Replace, Subscription, Target, Unknown
 from reconciler.planning.planner import plan
@@ -13,7 +13,6 @@ from reconciler.planning.planner import plan
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from reconciler.errors import Message
     from reconciler.model.plan import Plan
     from reconciler.record.facts import AnyFact
     from reconciler.record.journal import Journal, Reading
@@ -40,14 +39,10 @@ def desired_of(targets: list[Target], wanted: Mapping[str, tuple[tuple[str, ...]
     return Desired({target.name: target for target in targets}, subscriptions)
 
 
-def plan_for(
-    desired: Desired, reading: Reading, now: float, *patterns: str, accounts: Mapping[TargetName, str] | None = None
-) -> Plan:
+def plan_for(desired: Desired, reading: Reading, now: float, *patterns: str) -> Plan:
     """Return the plan on a record as it was read."""
-    return plan(
-        desired, reading.record, reading.standing, Selection.of(patterns), now=now, accounts=accounts or {},
-        allow_empty=True,
-    )  # fmt: skip
+    selection = Selection.of(patterns)
+    return plan(desired, reading.record, reading.standing, selection, now=now, accounts={}, allow_empty=True)
 
 
 def ports_of(

@@ -61,9 +61,8 @@ class GitWorld:
 
     def move(self, branch: str, tip: str = "") -> None:
         """Set a branch of the remote to a commit, or delete it."""
-        self.git(
-            "update-ref", *([f"refs/heads/{branch}", tip] if tip else ["-d", f"refs/heads/{branch}"]), at=self.origin
-        )
+        ref = f"refs/heads/{branch}"
+        self.git("update-ref", *([ref, tip] if tip else ["-d", ref]), at=self.origin)
 
     def commit_file(self, name: str, data: bytes, branch: str = "state") -> None:
         """Commit a file to a branch of the remote, by hand, keeping the others."""

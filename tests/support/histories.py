@@ -34,9 +34,7 @@ def scenes(draw: DrawFn) -> Scene:
     """Draw what may have happened, in any order, and then something that `config/` may say."""
     unknown = draw(st.sampled_from(Unknown))
     overlap = draw(st.sampled_from(Overlap))
-    scene = Scene(
-        {name: target(name, base_url=url, overlap=overlap, unknown=unknown) for name, url in SERVICES.items()}
-    )
+    scene = Scene({name: target(name, url, overlap, unknown=unknown) for name, url in SERVICES.items()})
     for _ in range(draw(st.integers(0, 12))):
         draw(st.sampled_from(_HAPPENINGS))(draw, scene)
     draw_wishes(draw, scene)

@@ -32,12 +32,11 @@ import pyrage  # type: ignore[import-untyped]
 from reconciler.sandbox import Sandbox
 from support import servers
 from support.command_line import Ran
-from support.git_world import GitWorld, run_git
+from support.git_world import GitWorld
 from support.warm import Forked, WarmProgram
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from types import TracebackType
 
 EXECUTABLE = Path(sys.executable).parent / "reconciler"
 CLOCK = Path(__file__).parent / "clock"
@@ -117,19 +116,12 @@ class Machine:
     def variables(self, failpoint: str = "") -> dict[str, str]:
         """Return the environment of a command."""
         return {
-            **os.environ,
-            "HOME": str(self.home),
-            "XDG_DATA_HOME": str(self.home / "data"),
-            "XDG_CACHE_HOME": str(self.home / "cache"),
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_CONFIG_GLOBAL": os.devnull,
+            **os.environ, "HOME": str(self.home), "XDG_DATA_HOME": str(self.home / "data"),
+            "XDG_CACHE_HOME": str(self.home / "cache"), "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull,
             "PYTHONPATH": os.pathsep.join(filter(None, (str(CLOCK), os.environ.get("PYTHONPATH")))),
-            "TEST_CLOCK_AHEAD": str(self.partner.ahead),
-            "RECONCILER_TEST_FAILPOINT": failpoint,
-            **self.partner.credentials,
-            **self.partner.place.environment,
-            **self.environment,
-        }
+            "TEST_CLOCK_AHEAD": str(self.partner.ahead), "RECONCILER_TEST_FAILPOINT": failpoint,
+            **self.partner.credentials, **self.partner.place.environment, **self.environment,
+        }  # fmt: skip
 
     def start(self, *words: str, failpoint: str = "", prefix: Sequence[str] = (), **streams: Any) -> Process:
         """Start a command, the installed one if it has a `prefix`; `finish` waits for its end."""
@@ -165,8 +157,8 @@ class Machine:
         """Apply without a question."""
         return self.run("apply", "--auto-approve", *words, **options)
 
-    def converse(self, *words: str, prompt: str, meanwhile: Any, answer: str = "yes\n") -> Ran:
-        """Run a command at a terminal; when its prompt has appeared, do something else, then answer."""
+    def converse(self, *words: str, prompt: str, meanwhile: Any) -> Ran:
+        """Run a command at a terminal; when its prompt has appeared, do something else, then agree."""
         ours, theirs = pty.openpty()
         process = self.start(*words, stdin=theirs, stdout=theirs, stderr=theirs)
         os.close(theirs)
@@ -183,7 +175,7 @@ class Machine:
                 if prompt and prompt.encode() in shown:
                     prompt = ""
                     meanwhile()
-                    os.write(ours, answer.encode())
+                    os.write(ours, b"yes\n")
         finally:
             os.close(ours)
             if time.monotonic() >= until:
@@ -250,16 +242,9 @@ class Partner:
     """
 
     def __init__(
-        self,
-        root: Path,
-        place: Place,
-        targets: Mapping[str, str] | Sequence[str] = (HERE,),
-        *,
-        seals: bool = True,
-        settings: str = "",
-        faults: Mapping[str, float] | None = None,
-        seed: int | None = None,
-    ) -> None:
+        self, root: Path, place: Place, targets: Mapping[str, str] | Sequence[str] = (HERE,), *, seals: bool = True,
+        settings: str = "", faults: Mapping[str, float] | None = None, seed: int | None = None
+    ) -> None:  # fmt: skip
         self.root = root
         self.place = place
         self.targets = dict(targets) if hasattr(targets, "keys") else dict(zip(targets, targets, strict=True))
@@ -277,7 +262,7 @@ class Partner:
         self.sandbox = Sandbox(targets=sorted(set(self.targets.values())), faults=faults, seed=seed)
         self.sandbox.world.late_seconds = 0.2
         self.credentials = {
-            f"RECONCILER_{name.upper().replace('/', '_').replace('-', '_')}_{variable}": value
+            _variable(name, variable): value
             for name, there in self.targets.items()
             for target in [self.sandbox.world.targets[there]]
             for variable, value in (("CLIENT_ID", target.client_id), ("CLIENT_SECRET", target.client_secret))
@@ -288,9 +273,7 @@ class Partner:
         self.sandbox.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.sandbox.close()
         if kind is None:
             assert self.sandbox.world.failures == []
@@ -317,6 +300,12 @@ class Partner:
         machine = self.first(1)
         machine.recover()
         return machine
+
+    def rename(self, there: str, name: str) -> None:
+        """From now on, declare a target under another name only."""
+        self.targets[name] = self.targets.pop(there)
+        for variable in ("CLIENT_ID", "CLIENT_SECRET"):
+            self.credentials[_variable(name, variable)] = self.credentials[_variable(there, variable)]
 
     def wait(self, seconds: float) -> None:
         """Move the clock of all machines on."""
@@ -425,6 +414,10 @@ def names(count: int, first: int = 0) -> dict[str, list[str]]:
     return {f"s{number}": [f"ONB{10000 + number}"] for number in range(first, first + count)}
 
 
+def _variable(name: str, what: str) -> str:
+    return f"RECONCILER_{name.upper().replace('/', '_').replace('-', '_')}_{what}"
+
+
 def lowered(seconds: float, failpoint: str = "") -> str:
     """Return a fail point with a send window of so many seconds and no margin."""
     return ",".join(filter(None, (f"send_window={seconds},margin=0", failpoint)))
@@ -445,12 +438,6 @@ os.execv(sys.argv[2], sys.argv[2:])
 """
 
 CODES = {"kill": -signal.SIGKILL, "int": 130, "term": 143, "hup": 129}
-
-
-def clone(place: Place, path: Path) -> None:
-    """Clone the repository of a git place."""
-    assert place.origin is not None
-    run_git(path.parent, "clone", "--quiet", str(place.origin), path.name)
 
 
 def _spellings(secret: str) -> set[bytes]:

@@ -5,29 +5,27 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reconciler.errors import Place
 from reconciler.model.address import Address, TargetName
-from reconciler.model.desired import Desired, Overlap, Replace, Subscription, Target, Unknown
+from reconciler.model.desired import Desired, Subscription
 from reconciler.model.outcome import Outcome
 from reconciler.operations.project import Flags, Project
 from reconciler.operations.settings import Sources
 from reconciler.operations.statements import AppendResult, append, prepare
 from reconciler.record.chain import parse
-from reconciler.record.facts import Answered, Intended, What
+from reconciler.record.facts import Answered, AnyFact, Intended, What
 from reconciler.record.fold import fold
 from reconciler.values import stamp
+from support.desired_values import NOWHERE, target_of
 from support.memory_record import MemoryNotes, MemoryStore, record_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from reconciler.model.record import Record
-    from reconciler.record.facts import AnyFact
     from reconciler.record.statements import Statement
 
 NOW = 1_800_000_000.0
 EU, API, URL = "europe/staging", "https://api.example", "https://hooks.example/{}"
-_NOWHERE = Place("config/all.yaml", 1, 1)
 
 
 def desired_of(
@@ -36,14 +34,9 @@ def desired_of(
     **fields: Any,
 ) -> Desired:
     """Return a desired state: `wanted` has codes and a URL template by address, `targets` a base URL by name."""
-    declared = {
-        TargetName(name): Target(
-            TargetName(name), "https://login.example", url, url, Overlap.ALLOW, Replace.OVERLAP, Unknown.WAIT, _NOWHERE
-        )
-        for name, url in (targets or {EU: API}).items()
-    }
+    declared = {TargetName(name): target_of(name, url) for name, url in (targets or {EU: API}).items()}
     subscriptions = {
-        Address(address): Subscription(Address(address), tuple(codes), str(url), str(url), _NOWHERE)
+        Address(address): Subscription(Address(address), tuple(codes), str(url), str(url), NOWHERE)
         for address, (codes, url) in (wanted or {}).items()
     }
     return Desired(declared, subscriptions, **fields)
@@ -116,19 +109,14 @@ def what(address: str, *codes: str, url: str = "", settled_by: float = NOW - 100
     )  # fmt: skip
 
 
-def created(attempt: str, address: str, *codes: str, at: float = NOW - 1000, **rest: Any) -> list[AnyFact]:
-    """Return the facts of a create that was answered with 200."""
-    call = what(address, *codes, **rest)
+def created(attempt: str, address: str, *codes: str, outcome: Outcome = Outcome.CREATED, **rest: Any) -> list[AnyFact]:
+    """Return the facts of a create that had this outcome."""
+    at, call = stamp(NOW - 1000), what(address, *codes, **rest)
     return [
-        Intended(at=stamp(at), attempt=attempt, what=call),
-        Answered(at=stamp(at), attempt=attempt, what=call, outcome=Outcome.CREATED),
-    ]
+        Intended(at=at, attempt=attempt, what=call), Answered(at=at, attempt=attempt, what=call, outcome=outcome),
+    ]  # fmt: skip
 
 
-def unknown(attempt: str, address: str, *codes: str, at: float = NOW - 1000, **rest: Any) -> list[AnyFact]:
+def unknown(attempt: str, address: str, *codes: str, **rest: Any) -> list[AnyFact]:
     """Return the facts of a create whose answer was lost."""
-    call = what(address, *codes, **rest)
-    return [
-        Intended(at=stamp(at), attempt=attempt, what=call),
-        Answered(at=stamp(at), attempt=attempt, what=call, outcome=Outcome.UNKNOWN),
-    ]
+    return created(attempt, address, *codes, outcome=Outcome.UNKNOWN, **rest)

@@ -44,12 +44,11 @@ def post(url: str, body: bytes, headers: Mapping[str, str] | None = None, method
             return Answered(response.status, response.read().decode().strip())
 
 
-def talk(port: int, *parts: bytes, half_close: bool = False, pause: float = 0.0) -> bytes:
+def talk(port: int, *parts: bytes, half_close: bool = False) -> bytes:
     """Send bytes as they are, part by part; return what comes back until the other side ends the connection."""
     with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
         for part in parts:
             connection.sendall(part)
-            time.sleep(pause)
             if select.select([connection], [], [], 0)[0]:
                 break  # it was answered; what is sent now could destroy the answer
         if half_close:

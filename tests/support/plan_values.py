@@ -48,9 +48,8 @@ def target(name: str = STAGING, **values: Any) -> Target:
 
 def plan(*changes: Change, unchanged: int = 0, overridden: tuple[str, ...] = (), **values: Any) -> Plan:
     """Return a plan of one target, `europe/staging`. `values` go to the target's part or to the plan."""
-    of_target = {
-        key: values.pop(key) for key in ("awaiting_removal", "surplus", "duplicates", "foreign") if key in values
-    }
+    parts = ("awaiting_removal", "surplus", "duplicates", "foreign")
+    of_target = {key: values.pop(key) for key in parts if key in values}
     planned = TargetPlan(target(overridden=overridden), "sha256:t", tuple(changes), unchanged, **of_target)
     defaults: dict[str, Any] = {"selection": (), "digest": "sha256:p", "place": "state.jsonl"}
     defaults |= {"record": "r" * 32, "head": "h" * 64, "entries": 12}
@@ -91,21 +90,12 @@ def messages(draw: st.DrawFn) -> Message:
 def changes(draw: st.DrawFn) -> Change:
     """Draw a change of any action."""
     action = draw(st.sampled_from(list(Action)))
-    before = (
-        [attempt(codes=draw(codes), url=draw(nasty), template=draw(nasty), id=draw(_names))]
-        if draw(st.booleans())
-        else []
-    )
+    before = draw(st.lists(st.builds(attempt, codes=codes, url=nasty, template=nasty, id=_names), max_size=1))
     return change(
-        action,
-        f"{STAGING}/{draw(_names)}",
-        before=tuple(before),
-        after=Request(draw(codes), draw(nasty)),
-        concerns=tuple(found.id for found in before),
-        block=Block.UNRESOLVED if action is Action.BLOCKED else None,
-        reasons=tuple(draw(st.lists(messages(), max_size=2))),
-        warnings=tuple(draw(st.lists(messages(), max_size=2))),
-    )
+        action, f"{STAGING}/{draw(_names)}", before=tuple(before), after=Request(draw(codes), draw(nasty)),
+        concerns=tuple(found.id for found in before), block=Block.UNRESOLVED if action is Action.BLOCKED else None,
+        reasons=tuple(draw(st.lists(messages(), max_size=2))), warnings=tuple(draw(st.lists(messages(), max_size=2))),
+    )  # fmt: skip
 
 
 _BESIDES: dict[str, Any] = {
@@ -124,12 +114,9 @@ def plans(draw: st.DrawFn, most: int = 4) -> Plan:
     found = draw(st.lists(changes(), max_size=most, unique_by=lambda drawn: drawn.address))
     besides = draw(st.sets(st.sampled_from(sorted(_BESIDES))))
     return plan(
-        *found,
-        unchanged=draw(st.integers(0, 3)),
-        gates=tuple(draw(st.lists(messages(), max_size=1))),
-        selection=tuple(draw(st.lists(nasty, max_size=1))),
-        **{name: _BESIDES[name] for name in besides},
-    )
+        *found, unchanged=draw(st.integers(0, 3)), gates=tuple(draw(st.lists(messages(), max_size=1))),
+        selection=tuple(draw(st.lists(nasty, max_size=1))), **{name: _BESIDES[name] for name in besides},
+    )  # fmt: skip
 
 
 def differs(drawn: Plan) -> bool:

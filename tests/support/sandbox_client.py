@@ -49,12 +49,9 @@ def ask_token(
     """Return the answer of a target's token endpoint; a parameter that `changes` to None is left out."""
     target = sandbox.world.targets[name]
     parameters: dict[str, object] = {
-        "grant_type": "client_credentials",
-        "client_id": target.client_id,
-        "client_secret": target.client_secret,
-        "audience": f"{target.provider.audience_base}/{api_name}",
-        **(changes or {}),
-    }
+        "grant_type": "client_credentials", "client_id": target.client_id, "client_secret": target.client_secret,
+        "audience": f"{target.provider.audience_base}/{api_name}", **(changes or {}),
+    }  # fmt: skip
     sent = {name: value for name, value in parameters.items() if value is not None}
     return call("POST", f"{target.provider.auth_url}/oauth/token", sent)
 
@@ -65,13 +62,9 @@ def get_token(sandbox: Sandbox, name: str = STAGING, api_name: str = "notificati
 
 
 def create(
-    sandbox: Sandbox,
-    token: str | None = None,
-    body: object = WANTED,
-    name: str = STAGING,
-    headers: Mapping[str, str] | None = None,
-    timeout: float = 10,
-) -> Answer:
+    sandbox: Sandbox, token: str | None = None, body: object = WANTED, name: str = STAGING,
+    headers: Mapping[str, str] | None = None, timeout: float = 10
+) -> Answer:  # fmt: skip
     """Send one create call, with a new token where none is given."""
     bearer = {"authorization": f"Bearer {token or get_token(sandbox, name)}"}
     url = f"{sandbox.world.targets[name].base_url}/notification/webhooksubscription"

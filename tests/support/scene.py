@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from reconciler.errors import Place
+from reconciler.errors import Message, Place
 from reconciler.model.address import Address, Selection, TargetName
 from reconciler.model.desired import Desired, Overlap, ParityException, Replace, Subscription, Target, Unknown
 from reconciler.model.outcome import Outcome
-from reconciler.model.plan import SENDS, Action
+from reconciler.model.plan import SENDS, Action, Change, Plan
 from reconciler.model.url import filled, has_attempt
 from reconciler.planning.planner import plan
 from reconciler.planning.status import status
@@ -25,8 +25,6 @@ from support.records import linked
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from reconciler.errors import Message
-    from reconciler.model.plan import Change, Plan
     from reconciler.model.record import Attempt, Record
     from reconciler.model.status import ProjectStatus
 
@@ -46,12 +44,9 @@ def hooks(path: str) -> str:
 
 
 def target(
-    name: TargetName = EUROPE,
-    base_url: str = SERVICE,
-    overlap: Overlap = Overlap.REFUSE,
-    mode: Replace = Replace.OVERLAP,
-    unknown: Unknown = Unknown.WAIT,
-) -> Target:
+    name: TargetName = EUROPE, base_url: str = SERVICE, overlap: Overlap = Overlap.REFUSE,
+    mode: Replace = Replace.OVERLAP, unknown: Unknown = Unknown.WAIT
+) -> Target:  # fmt: skip
     """Return a declared target."""
     return Target(name, "https://login.service.example", base_url, SERVICE, overlap, mode, unknown, PLACE)
 
@@ -124,11 +119,8 @@ class Scene:
 
     def hear(self, attempt: str, outcome: Outcome, response: str | None = None) -> None:
         """Record the outcome of a create."""
-        self.tell(
-            kinds.Answered(
-                at=self.at, by=BY, attempt=attempt, what=self.what(attempt), outcome=outcome, response=response
-            )
-        )
+        what = self.what(attempt)
+        self.tell(kinds.Answered(at=self.at, by=BY, attempt=attempt, what=what, outcome=outcome, response=response))
 
     def hold(self, name: str, codes: str, url: str, response: str | None = None) -> str:
         """Create a subscription; return its attempt."""
@@ -243,12 +235,9 @@ class Scene:
         return [*self.record.attempts.values()]
 
     def plan(
-        self,
-        *patterns: str,
-        now: float | None = None,
-        accounts: Mapping[TargetName, str] | None = None,
-        allow_empty: bool = True,
-    ) -> Plan:
+        self, *patterns: str, now: float | None = None, accounts: Mapping[TargetName, str] | None = None,
+        allow_empty: bool = True
+    ) -> Plan:  # fmt: skip
         """Plan at a time: by default when every call is settled."""
         missing = ("d" * 64,) if Obstacle.HEADS_MISSING in self.obstacles else ()
         return plan(

@@ -101,13 +101,9 @@ def free_port() -> int:
 
 
 def shared_server(
-    factory: pytest.TempPathFactory,
-    name: str,
-    command: Callable[[int, Path], Sequence[str]],
-    furnish: Callable[[int], object],
-    environment: Mapping[str, str] | None = None,
-    user: str = "",
-) -> int:
+    factory: pytest.TempPathFactory, name: str, command: Callable[[int, Path], Sequence[str]],
+    furnish: Callable[[int], object], environment: Mapping[str, str] | None = None, user: str = ""
+) -> int:  # fmt: skip
     """Return the port of the run's server of that name, which whoever needs it first starts.
 
     `command` gets a port and a directory of the server's own; `furnish` puts into it what all tests need.

@@ -31,11 +31,10 @@ class Runner:
         self.wheel = index / "thing-1.0-py3-none-any.whl"
         with zipfile.ZipFile(self.wheel, "w") as wheel:
             wheel.writestr("thing.py", "")
-            wheel.writestr("thing-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: thing\nVersion: 1.0\n")
-            wheel.writestr(
-                "thing-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-            )
-            wheel.writestr("thing-1.0.dist-info/RECORD", "")
+            info = "thing-1.0.dist-info"
+            wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: thing\nVersion: 1.0\n")
+            wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+            wheel.writestr(f"{info}/RECORD", "")
         (index / "index.html").write_text(f'<a href="{self.wheel.name}">{self.wheel.name}</a>')
         digest = hashlib.sha256(self.wheel.read_bytes()).hexdigest()
         for name in LISTS:

@@ -111,9 +111,7 @@ def test_artifact_of_a_run(
 
     A commit that came with a merge was never the tip: what its workflow does, nobody has to have seen.
     """
-    monkeypatch.setattr(
-        job, "git", lambda *words: "earlier\nours" if "--first-parent" in words else "earlier\nours\nmerged"
-    )
+    monkeypatch.setattr(job, "git", lambda *words: "earlier\nours" + "\nmerged" * ("--first-parent" not in words))
     monkeypatch.setattr(job, "get", lambda *_: run_of(**changes))
     monkeypatch.setattr(job, "_download", lambda *_: [tmp_path / "recovered"])
     words = ["state", "recover", "run:12/unrecorded"]

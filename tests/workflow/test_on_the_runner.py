@@ -8,11 +8,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.forge import TAKEN
+from support.forge import TAKEN, Forge, Job
 
 if TYPE_CHECKING:
-    from support.forge import Forge, Job
-
     from reconciler.sandbox import Sandbox
 
 pytestmark = pytest.mark.timeout(300)  # each runs several workflows, which are bounded by themselves
@@ -40,11 +38,11 @@ def dispatched(forge: Forge, command: str, **extra: str) -> Job:
     return forge.run("workflow_dispatch", {"inputs": {"command": command}}, **extra)
 
 
-def approved(forge: Forge, *, role: str = "write", rules: tuple[str, ...] = ("required_reviewers",)) -> None:
-    """Have each environment protected by rules, and someone have a role."""
+def approved(forge: Forge, *, rules: tuple[str, ...] = ("required_reviewers",)) -> None:
+    """Have each environment protected by rules, and someone be allowed to write."""
     for stage in ("staging", "production"):
         forge.answers[f"environments/{stage}"] = {"protection_rules": [{"type": rule} for rule in rules]}
-    forge.answers["collaborators/someone/permission"] = {"role_name": role}
+    forge.answers["collaborators/someone/permission"] = {"role_name": "write"}
 
 
 def comments(forge: Forge) -> list[Any]:

@@ -86,12 +86,9 @@ def test_stranger(monkeypatch: pytest.MonkeyPatch, rules: list[object], role: st
 
 
 def asked(
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    text: str,
-    line: str = "state import europe/staging/a",
-    code: int = 0,
-) -> str:
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str, line: str = "state import europe/staging/a",
+    code: int = 0
+) -> str:  # fmt: skip
     """Preview a command that says a text when it is tried."""
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary"))
     monkeypatch.setattr(job, "reconciler", lambda *_, **__: (code, text))

@@ -32,9 +32,9 @@ def plan(*changes: SavedChange, head: str = "h1") -> SavedPlan:
     return SavedPlan("2.0", "", (), changes, SavedRecord(head))
 
 
-def reasons(changes: Sequence[SavedChange], *reviews: Sequence[SavedPlan], known: str = "h1") -> list[str]:
+def reasons(changes: Sequence[SavedChange], *reviews: Sequence[SavedPlan]) -> list[str]:
     """Return why changes are not shown, for a record that contains one head."""
-    return [reason for _, reason in unreviewed_changes(plan(*changes), reviews, lambda head: head == known)]
+    return [reason for _, reason in unreviewed_changes(plan(*changes), reviews, lambda head: head == "h1")]
 
 
 def changed(row: SavedChange, **values: Any) -> SavedChange:
@@ -48,10 +48,7 @@ A = change("europe/staging/a", "1", request={"webhookUrl": "https://a"})
 @pytest.mark.parametrize(
     ("heads", "expected"),
     [
-        ([[plan(A)]], []),
-        ([[], [plan(A)]], []),
-        ([[plan(A), plan()]], []),
-        ([], ["never shown"]),
+        ([[plan(A)]], []), ([[], [plan(A)]], []), ([[plan(A), plan()]], []), ([], ["never shown"]),
         ([[plan(change("europe/staging/b", "1"))]], ["never shown"]),
         ([[plan(changed(A, request=None))]], ["shown with another request"]),
         ([[plan(changed(A))]], ["shown with another service, record or recipients"]),
@@ -59,7 +56,7 @@ A = change("europe/staging/a", "1", request={"webhookUrl": "https://a"})
         ([[plan(A, head="h0")]], ["shown on a record that this one does not contain"]),
         ([[plan(changed(A))], [plan(A)]], []),
     ],
-)
+)  # fmt: skip
 def test_one_change(heads: list[list[SavedPlan]], expected: list[str]) -> None:
     """A change is shown if a run has its digest, no other run of that head another, on a head that is contained."""
     assert expected == reasons([A], *heads)
@@ -103,13 +100,8 @@ class World:
         self.random = random.Random(seed)
         self.scene = Scene()
         self.scene.targets = {}
-        self.scene.declare(
-            *(
-                target(name, f"https://{name.region}.example/{stage}")
-                for stage, names in STAGES.items()
-                for name in names
-            )
-        )
+        for stage, names in STAGES.items():
+            self.scene.declare(*(target(name, f"https://{name.region}.example/{stage}") for name in names))
         self.open: list[Request] = []
         self.merged: list[Request] = []
         self.seen: Counter[str] = Counter()

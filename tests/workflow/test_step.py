@@ -51,12 +51,9 @@ def test_variables(step: Any) -> None:
     secrets = {f"{target}_CLIENT_SECRET": "s1", "RECORD_KEY": "k", "LD_PRELOAD": "x", "github_token": "t"}
     variables = {f"{target}_BASE_URL": "https://b", "RECONCILER_RECIPIENTS": "age1", "RECONCILER_STATE": "s3://mine"}
     environment = step("apply --expect-digest sha256:0", secrets, variables)["environment"]
-    assert ["s1", "https://b", "age1"] == [
-        environment.get(name) for name in (f"{target}_CLIENT_SECRET", f"{target}_BASE_URL", "RECONCILER_RECIPIENTS")
-    ]
-    assert [] == [
-        name for name in ("RECORD_KEY", "LD_PRELOAD", "RECONCILER_STATE", "INPUT_SECRETS") if name in environment
-    ]
+    names = (f"{target}_CLIENT_SECRET", f"{target}_BASE_URL", "RECONCILER_RECIPIENTS")
+    assert ["s1", "https://b", "age1"] == [environment.get(name) for name in names]
+    assert not {"RECORD_KEY", "LD_PRELOAD", "RECONCILER_STATE", "INPUT_SECRETS"} & environment.keys()
 
 
 def test_secrets_do_not_stand_for_variables(step: Any) -> None:
@@ -65,9 +62,7 @@ def test_secrets_do_not_stand_for_variables(step: Any) -> None:
     secrets = {f"{target}_AUTH_URL": "https://mine", "RECONCILER_RECIPIENTS": "mine", f"{target}_CLIENT_SECRET": "s1"}
     variables = {"RECONCILER_RECIPIENTS": "age1", f"{target}_CLIENT_SECRET": "mine", f"{target}_CLIENT_ID": "mine"}
     environment = step("apply --expect-digest sha256:0", secrets, variables)["environment"]
-    known = {
-        name: value for name, value in environment.items() if name.startswith("RECONCILER_") and "TEST" not in name
-    }
+    known = {key: value for key, value in environment.items() if key.startswith("RECONCILER_") and "TEST" not in key}
     assert {"RECONCILER_RECIPIENTS": "age1", f"{target}_CLIENT_SECRET": "s1"} == known
 
 

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from reconciler.applying.driver import Performer
-from reconciler.applying.events import Ticked
+from reconciler.applying.events import Effect, Event, Ticked
 from reconciler.applying.execution import begin, conclude
 from reconciler.errors import Message, ReconcilerError
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.operations.recovery_file import _origin
 from reconciler.record.chain import Line
-from reconciler.record.journal import Journal
+from reconciler.record.journal import Journal, Reading
 from reconciler.record.statements import AcceptLoss, Complete, Recover, Resolve
 from reconciler.values import Instant
 from support.desired_values import plan_for, ports_of
 from support.interleaving.schedules import Actor, Call
-from support.interleaving.world import SETTLED, PortNotes, PortStore
+from support.interleaving.world import SETTLED, PortNotes, PortStore, World
 from support.memory_project import MemoryProject
 from support.simulation.machine import LIMITS
 from support.simulation.world import WALL
@@ -27,14 +27,11 @@ from support.simulation.world import WALL
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from reconciler.applying.events import Effect, Event
     from reconciler.applying.protocol import Run
     from reconciler.model.address import TargetName
     from reconciler.model.desired import Desired
     from reconciler.model.plan import Plan
     from reconciler.record.facts import AnyFact
-    from reconciler.record.journal import Reading
-    from support.interleaving.world import World
 
 
 class Applying(Actor):
@@ -151,10 +148,8 @@ class _Caller:
 class Person(Actor):
     """Somebody who runs commands, one after the other; a refusal ends them."""
 
-    def __init__(
-        self, name: str, desired: Desired, place: str, program: Callable[[Commands], object], machine: str = ""
-    ) -> None:
-        super().__init__(name, machine)
+    def __init__(self, name: str, desired: Desired, place: str, program: Callable[[Commands], object]) -> None:
+        super().__init__(name)
         self.desired = desired
         self.place = place
         self._program = program

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from reconciler.record import chain
-from reconciler.record.facts import Answered, Closed, Completed, Intended, LossOpened
+from reconciler.record.facts import Answered, AnyFact, Closed, Completed, Intended, LossOpened, What
 from reconciler.record.store import Stored
-from support.interleaving.schedules import Call
+from support.interleaving.schedules import Actor, Call
 from support.memory_record import DOWN, MemoryNotes, MemoryStore
 from support.simulation.machine import LIMITS
 from support.simulation.world import Created, Promise, Violation
@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from reconciler.record.facts import AnyFact, What
     from reconciler.record.gates import Note
-    from support.interleaving.schedules import Actor
 
 FRESH, SETTLED = LIMITS.freshness + 1.0, LIMITS.settled_in + 400.0
 """Seconds after which a reading is no longer fresh, and after which no call is in flight, not of 300 s either."""

@@ -50,10 +50,8 @@ def apply(life: Life, machine: Machine, rng: Random) -> None:
 
 def plan(life: Life, machine: Machine, rng: Random) -> None:
     """Look at the plan, or at what else there is to see."""
-    words = rng.choice(
-        (("plan",), ("plan",), ("removal", "list"), ("status",), ("state", "show"), ("plan", "--out", "p.json"))
-    )
-    say(life, machine, rng, *words)
+    words = rng.choice(("plan", "plan", "removal list", "status", "state show", "plan --out p.json"))
+    say(life, machine, rng, *words.split())
 
 
 def begin(life: Life, machine: Machine, rng: Random) -> None:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from support.lives import advice as reading
 from support.lives import claims
-from support.lives.person import confirmations, imports
-from support.lives.world import Promise, Violation
+from support.lives.person import Read, confirmations, imports
+from support.lives.world import Promise
+from support.simulation.world import Violation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from support.command_line import Ran
     from support.lives.life import Life
     from support.lives.machine import Machine
-    from support.lives.person import Read
 
 _STEPS = 120
 
@@ -24,7 +24,7 @@ def end(life: Life) -> None:
     """Follow the advice until a plan has nothing to do, then look at what there is. Raises Violation."""
     life.world.calm = True
     life.world.tell("faults stop")
-    life.world.wait(1_000.0)
+    life.world.pause(1_000.0)
     machine = _chosen(life)
     life.machines.one_is_left = True
     machine.write_config(life.copy_of_wanted(), machine.state)
@@ -146,7 +146,7 @@ class _Follower:
             return False
         self.tried -= {found for found in self.tried if isinstance(found, tuple) and found[0] == state}
         self.tried.add((state, "wait"))
-        self.life.world.wait(1_000.0)
+        self.life.world.pause(1_000.0)
         return True
 
 

@@ -13,7 +13,8 @@ from support.lives import acts, claims
 from support.lives.end import end
 from support.lives.machine import Machine, Machines
 from support.lives.person import People
-from support.lives.world import ONE, TWO, Violation, Wanted, World
+from support.lives.world import ONE, TWO, Wanted, World
+from support.simulation.world import Violation
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -100,7 +101,7 @@ def live(seed: int, leaving_out: Collection[int] = (), profile: acts.Profile | N
                 for number in range(MOVES):
                     if number not in leaving_out:
                         life.world.rng = rng = Random(f"{seed}/{number}")
-                        life.world.wait(rng.choice((0.0, 1.0, 5.0, 60.0, 120.0, 500.0)))
+                        life.world.pause(rng.choice((0.0, 1.0, 5.0, 60.0, 120.0, 500.0)))
                         life.move(rng)
                 life.world.rng = Random(f"{seed}/end")
                 end(life)

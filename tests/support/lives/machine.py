@@ -15,7 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from reconciler.applying import execution
-from reconciler.applying.driver import Performer
+from reconciler.applying.driver import Performer, Ports
 from reconciler.applying.events import Append, Reread, Send, Ticked
 from reconciler.cli.main import run
 from reconciler.model.outcome import Answer, Outcome
@@ -27,16 +27,16 @@ from reconciler.record.notes import Notes
 from reconciler.service import api
 from reconciler.values import Instant
 from support.command_line import Ran
-from support.lives.world import Killed, Promise, Shelf, Subscription, Violation
+from support.lives.world import Promise, Shelf, Subscription, Wanted, World
+from support.simulation.machine import Killed
+from support.simulation.world import Violation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from reconciler.applying.driver import Ports
     from reconciler.applying.protocol import Run
     from reconciler.model.record import Record
-    from support.lives.world import Wanted, World
 
 ROOT = "/work"
 _TARGETS = ("EUROPE_STAGING", "USA_STAGING")
@@ -203,7 +203,7 @@ class Machines:
 
     def _carry_out(self, plan: Any, reading: Any, ports: Ports, limits: Any) -> Any:
         rng, world = self.world.rng, self.world
-        doubles = {"clock": self._instant, "jitter": rng.random, "pause": world.wait, "reach": self._reach_send}
+        doubles = {"clock": self._instant, "jitter": rng.random, "pause": world.pause, "reach": self._reach_send}
         return execution.carry_out(plan, reading, replace(ports, **doubles), limits)
 
     def _reach_send(self, point: str) -> None:
@@ -224,10 +224,10 @@ class Machines:
                 if isinstance(effect, Send):
                     self._running[-1].sending = effect.attempt
                 event = performer.perform(effect)
-                world.wait(world.rng.choice((0.01, 0.1, 0.5)))
+                world.pause(world.rng.choice((0.01, 0.1, 0.5)))
             else:
                 assert run.wake_at is not None
-                world.wait(max(run.wake_at - ports.clock().steady, 0.001))
+                world.pause(max(run.wake_at - ports.clock().steady, 0.001))
                 event = Ticked()
             waiting.extend(run.handle(event, ports.clock()))
 
@@ -240,9 +240,7 @@ class Machines:
 class _Service:
     """The service with the credentials of one target, as the program's own client offers it."""
 
-    def __init__(
-        self, machines: Machines, target: Any, credentials: object, *, timeout: float, cache_dir: Path
-    ) -> None:
+    def __init__(self, machines: Machines, target: Any, _: object, *, timeout: float, cache_dir: Path) -> None:
         self._machines = machines
         self._target = target
         self._timeout = timeout
@@ -250,14 +248,12 @@ class _Service:
     def authorise(self) -> None:
         """There is always a token."""
 
-    def create_subscription(
-        self, codes: Sequence[str], url: str, may_send: Callable[[], bool], *, renew: bool
-    ) -> Answer:
+    def create_subscription(self, codes: Sequence[str], url: str, may: Callable[[], bool], *, renew: bool) -> Answer:
         """Create a subscription, or fail as services do."""
         machines = self._machines
         world, rng = machines.world, machines.world.rng
         new = Subscription(machines.sending, world.service_of(self._target.base_url), set(codes), url, _template(url))
-        if not may_send():
+        if not may():
             return Answer(Outcome.NOT_SENT, detail="it was too late")
         fate = "created" if world.calm else rng.choices(*zip(*{**_FATES, "late": world.slow}.items(), strict=True))[0]
         match fate:
@@ -268,11 +264,11 @@ class _Service:
             case "not sent":
                 return Answer(Outcome.NOT_SENT, detail="no connection")
             case "lost":
-                world.wait(self._timeout)
+                world.pause(self._timeout)
                 return Answer(Outcome.UNKNOWN, detail="no answer")
             case "late":
                 world.later(rng.uniform(0.0, self._timeout + 10.0), lambda: world.create(new))
-                world.wait(self._timeout)
+                world.pause(self._timeout)
                 return Answer(Outcome.UNKNOWN, detail="no answer")
             case "killed":
                 machines._running[-1].killed = True

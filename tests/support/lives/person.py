@@ -56,9 +56,7 @@ class People:
             if verb == "delete" and request not in self.world.requests:
                 self.world.requests.append(request)
             elif verb == "keep":
-                self.world.requests = [
-                    open_request for open_request in self.world.requests if open_request.attempt != request.attempt
-                ]
+                self.world.requests = [each for each in self.world.requests if each.attempt != request.attempt]
         record = reading.record(ran)
         if record and machine.wanted is not None:
             machine.wanted.record = record
@@ -150,19 +148,13 @@ def imports(machine: Machine) -> list[tuple[str, ...]]:
     for attempt, missing in claims.unrecorded(world, shelf.record):
         subscription = next(there for there in world.subscriptions if there.attempt == attempt)
         targets = [name for name, url in wanted.targets.items() if world.service_of(url) == subscription.service]
-        desired = [
-            address
-            for address, (codes, url) in wanted.subscriptions.items()
-            if address.rpartition("/")[0] in targets and url == subscription.template
-        ]
-        if (
-            not desired
-            and subscription.url != subscription.template
-            and subscription.template in machine.machines.urls()
-        ):
+        template = subscription.template
+        of_url = [address for address, (_, url) in wanted.subscriptions.items() if url == template]
+        desired = [address for address in of_url if address.rpartition("/")[0] in targets]
+        if not desired and subscription.url != template and template in machine.machines.urls():
             continue  # others desire it: recorded with that address, its URL is known as one with {attempt}
         address = (*desired, f"{targets[0]}/found{len(found)}")[0]
-        is_as_desired = subscription.url == subscription.template and desired
+        is_as_desired = subscription.url == template and desired
         if is_as_desired and set(wanted.subscriptions[address][0]) <= missing:
             found.append(("state", "import", address))
         else:

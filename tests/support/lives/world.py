@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import heapq
 import json
 from enum import StrEnum
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -16,6 +14,7 @@ from reconciler.model.url import normal_url, service_key
 from reconciler.record.chain import complete, last_head, parse
 from reconciler.record.fold import fold
 from support.memory_record import DOWN, MOVED, MemoryStore
+from support.simulation.world import Timeline, Violation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -43,18 +42,6 @@ class Promise(StrEnum):
     SOUND = "no command ends with an internal error"
 
 
-class Violation(BaseException):
-    """A promise was broken. Not an Exception: the program takes those for faults."""
-
-    def __init__(self, promise: Promise, how: str) -> None:
-        super().__init__(f"{promise}: {how}")
-        self.promise = promise
-
-
-class Killed(BaseException):
-    """The process was killed."""
-
-
 class Subscription(Struct):
     """A subscription at the service; `codes` are those that the operator has not deleted."""
 
@@ -77,13 +64,11 @@ class Request(Struct):
     codes: tuple[str, ...]
 
 
-class World:
-    """Time, chance, the service and the places of a life. `calm`: nothing goes wrong any more."""
+class World(Timeline):
+    """Time, chance, the service and the places of a life."""
 
     def __init__(self, rng: Random) -> None:
-        self.rng = rng
-        self.now = BEGINNING
-        self.calm = False
+        super().__init__(rng, BEGINNING)
         self.slow = 0
         self.places: dict[tuple[str, str], Shelf] = {}
         self.subscriptions: list[Subscription] = []
@@ -93,10 +78,8 @@ class World:
         self.retried: set[str] = set()
         self.broken: Violation | None = None
         self.reach: Callable[[str], None] = lambda point: None
-        self._events: list[tuple[float, int, Callable[[], None]]] = []
-        self._numbers = count()
 
-    # Time
+    # What happens
 
     def happens(self, odds: float) -> bool:
         """Draw whether something goes wrong."""
@@ -105,23 +88,6 @@ class World:
     def tell(self, text: str) -> None:
         """Keep what happened."""
         self.trace.append(f"{self.now - BEGINNING:10.1f}  {text}")
-
-    def later(self, seconds: float, action: Callable[[], None]) -> None:
-        """Do something in so many seconds."""
-        heapq.heappush(self._events, (self.now + seconds, next(self._numbers), action))
-
-    def wait(self, seconds: float) -> None:
-        """Let so many seconds pass, with all that happens in them."""
-        until = self.now + seconds
-        while self._events and self._events[0][0] <= until:
-            at, _, action = heapq.heappop(self._events)
-            self.now = max(at, self.now)
-            action()
-        self.now = max(until, self.now)
-
-    def new_id(self) -> str:
-        """Return an id that nothing else has."""
-        return f"{self.rng.getrandbits(128):032x}"
 
     # The service and its operator
 
@@ -167,9 +133,8 @@ class World:
         """The operator deletes what was asked for."""
         url, service = normal_url(attempt.url), self.service_of(attempt.base_url)
         for found in self.subscriptions:
-            if found.attempt == attempt.id or (
-                not attempt.settled_by and (found.service, normal_url(found.url)) == (service, url)
-            ):
+            is_like = (found.service, normal_url(found.url)) == (service, url)
+            if found.attempt == attempt.id or (is_like and not attempt.settled_by):
                 found.codes -= set(request.codes)
         self.tell(f"the operator deletes {', '.join(request.codes)} of {request.attempt[:6]}")
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from reconciler.applying import execution
 from reconciler.model.outcome import Outcome
-from reconciler.model.record import Status
+from reconciler.model.record import Record, Status
 from reconciler.operations.observing import observed
 from reconciler.planning.status import status
 from reconciler.record.facts import Answered
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from reconciler.model.record import Record
 
 OUTAGE = {**dict.fromkeys(ODDS, 0.0), "not_created": 0.25, "late": 0.1, "answer_lost": 0.2}
 _HOOKS = "https://hooks.example"

@@ -6,27 +6,23 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from reconciler.applying.driver import Inbox, Performer
-from reconciler.applying.events import Append, InterruptAsked, Limits, Reread, Ticked
+from reconciler.applying.events import Append, Effect, Event, InterruptAsked, Limits, Reread, Ticked
 from reconciler.applying.execution import begin, conclude
 from reconciler.errors import Message, ReconcilerError, TokenError
 from reconciler.model.outcome import Answer, Outcome
-from reconciler.model.plan import SENDS, Done, Verdict
-from reconciler.record.facts import Answered, Intended
+from reconciler.model.plan import SENDS, Applied, Done, Plan, Verdict
+from reconciler.record.facts import Answered, AnyFact, Intended
 from reconciler.values import Instant
 from support.desired_values import plan_for, ports_of
 from support.memory_record import MemoryNotes, journal_of
-from support.simulation.world import WALL, Promise, Violation
+from support.simulation.world import WALL, Promise, Violation, World
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from reconciler.applying.events import Effect, Event
     from reconciler.applying.protocol import Run
     from reconciler.model.desired import Desired
-    from reconciler.model.plan import Applied, Plan
-    from reconciler.record.facts import AnyFact
     from reconciler.record.journal import Reading
-    from support.simulation.world import World
 
 LIMITS = Limits(parallelism=3)
 _CLOCKS = 13.0  # seconds that a clock may be set by while a call waits
@@ -283,11 +279,8 @@ class SimCaller:
             return Answer(Outcome.NOT_SENT, detail="too late"), None, False
         self._check_sent(attempt)
         if world.happens("busy"):
-            return (
-                Answer(Outcome.REJECTED, 429, retry_after=world.rng.choice((None, 0.0, 3.0, 20.0, 40.0, 500.0))),
-                None,
-                False,
-            )
+            retry_after = world.rng.choice((None, 0.0, 3.0, 20.0, 40.0, 500.0))
+            return Answer(Outcome.REJECTED, 429, retry_after=retry_after), None, False
         if world.happens("unauthorised"):
             return Answer(Outcome.REJECTED, 401, retry_after=0.0 if renew else None), None, False
         if world.happens("rejected"):

@@ -78,9 +78,7 @@ class Simulation:
                 if routes.isdisjoint(new):
                     routes |= new
                     wanted[f"{target}/{name}"] = codes, url
-        targets = [
-            target_of(name, url, replace=self._replace, unknown=self._unknown) for name, url in self._urls.items()
-        ]
+        targets = [target_of(*each, replace=self._replace, unknown=self._unknown) for each in self._urls.items()]
         return desired_of(targets, wanted)
 
     # Mishaps
@@ -143,14 +141,11 @@ class Simulation:
         facts: list[kinds.AnyFact] = []
         for attempt in reading.record.attempts.values():
             if attempt.unresolved and attempt.settled(WALL + self.world.now):
-                exists = attempt.id in self.world.created
-                what = self.world.intents[attempt.id].what
-                word: kinds.AnyFact = (
-                    kinds.Exists(at=self._at, attempt=attempt.id, what=what)
-                    if exists
-                    else kinds.Absent(at=self._at, attempt=attempt.id)
-                )
-                facts.append(word)
+                if attempt.id in self.world.created:
+                    what = self.world.intents[attempt.id].what
+                    facts.append(kinds.Exists(at=self._at, attempt=attempt.id, what=what))
+                else:
+                    facts.append(kinds.Absent(at=self._at, attempt=attempt.id))
         if facts and reading.standing.first_gate_open:
             self.journal.append(reading, facts, "resolve")
 
@@ -174,9 +169,8 @@ class Simulation:
             missing = {*reading.standing.missing}
             for machine in self.machines:
                 missing |= {note.head for note in machine.notes.read_all() if not reading.record.contains(note.head)}
-            loss = kinds.LossOpened(
-                at=self._at, loss=self.world.new_id(), cause="accepted", heads=tuple(sorted(missing))
-            )
+            heads = tuple(sorted(missing))
+            loss = kinds.LossOpened(at=self._at, loss=self.world.new_id(), cause="accepted", heads=heads)
             self.journal.accept(reading, [loss], "accept-loss")
             self.world.loss_since = self.world.now
             self.world.tell("a loss is accepted")
@@ -253,9 +247,7 @@ class Simulation:
         reading = self.journal.read()
         plan = plan_for(self._desired, reading, WALL + self.world.now)
         blocked = {change.address for change in plan.changes}
-        delivered = {
-            route for created in self.world.created.values() if not created.removed for route in created.routes
-        }
+        delivered = {route for made in self.world.created.values() if not made.removed for route in made.routes}
         for subscription in self._desired.subscriptions.values():
             base_url = self._desired.targets[subscription.address.target].base_url
             wanted = {(base_url, code, normal_url(subscription.template)) for code in subscription.codes}

@@ -13,13 +13,12 @@ from msgspec import Struct
 from reconciler.errors import HeadMoved, StoreUnavailable
 from reconciler.model.url import normal_url
 from reconciler.record import chain
-from reconciler.record.facts import Answered, Intended
+from reconciler.record.facts import Answered, Intended, What
 from support.memory_record import DOWN, MOVED, MemoryStore, record_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from reconciler.record.facts import What
     from reconciler.record.store import Stored
 
 WALL = 1_800_000_000.0
@@ -50,7 +49,7 @@ class Promise(StrEnum):
 class Violation(BaseException):
     """A promise was broken. Not an Exception: the code under test takes those for faults."""
 
-    def __init__(self, promise: Promise, how: str) -> None:
+    def __init__(self, promise: StrEnum, how: str) -> None:
         super().__init__(f"{promise}: {how}")
         self.promise = promise
 
@@ -69,32 +68,15 @@ class Created(Struct):
         return {(self.what.base_url, code, url) for code in self.what.codes}
 
 
-class World:
-    """Time, chance, the service and the store. `trace` has what happened, if it is kept."""
+class Timeline:
+    """Time and chance. `calm`: nothing goes wrong any more."""
 
-    def __init__(self, seed: int, odds: Mapping[str, float] | None = None, *, tracing: bool = False) -> None:
-        self.rng = Random(seed)
-        self.now = 0.0
-        self.odds = {**ODDS, **(odds or {})}
+    def __init__(self, rng: Random, now: float) -> None:
+        self.rng = rng
+        self.now = now
         self.calm = False
-        self.loss_since: float | None = None
-        self.trace: list[str] | None = [] if tracing else None
-        self.created: dict[str, Created] = {}
-        self.intents: dict[str, Intended] = {}
-        self.saved: list[Intended | Answered] = []
-        self.store = SimStore(self, second=self.rng.random() < 0.6)
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._numbers = count()
-
-    def happens(self, what: str) -> bool:
-        """Draw whether something goes wrong."""
-        odds = self.odds[what]
-        return not self.calm and odds > 0 and self.rng.random() < odds
-
-    def tell(self, text: str) -> None:
-        """Keep what happened, if that is asked for."""
-        if self.trace is not None:
-            self.trace.append(f"{self.now:9.3f}  {text}")
 
     def later(self, seconds: float, action: Callable[[], None]) -> None:
         """Do something in so many seconds."""
@@ -119,6 +101,30 @@ class World:
     def new_id(self) -> str:
         """Return an id that no other thing has."""
         return f"{self.rng.getrandbits(128):032x}"
+
+
+class World(Timeline):
+    """Time, chance, the service and the store. `trace` has what happened, if it is kept."""
+
+    def __init__(self, seed: int, odds: Mapping[str, float] | None = None, *, tracing: bool = False) -> None:
+        super().__init__(Random(seed), 0.0)
+        self.odds = {**ODDS, **(odds or {})}
+        self.loss_since: float | None = None
+        self.trace: list[str] | None = [] if tracing else None
+        self.created: dict[str, Created] = {}
+        self.intents: dict[str, Intended] = {}
+        self.saved: list[Intended | Answered] = []
+        self.store = SimStore(self, second=self.rng.random() < 0.6)
+
+    def happens(self, what: str) -> bool:
+        """Draw whether something goes wrong."""
+        odds = self.odds[what]
+        return not self.calm and odds > 0 and self.rng.random() < odds
+
+    def tell(self, text: str) -> None:
+        """Keep what happened, if that is asked for."""
+        if self.trace is not None:
+            self.trace.append(f"{self.now:9.3f}  {text}")
 
     def create(self, attempt: str) -> None:
         """The service creates what an attempt asks for. Raises Violation if that exists."""
