@@ -109,12 +109,15 @@ def what(address: str, *codes: str, url: str = "", settled_by: float = NOW - 100
     )  # fmt: skip
 
 
-def created(attempt: str, address: str, *codes: str, outcome: Outcome = Outcome.CREATED, **rest: Any) -> list[AnyFact]:
+def created(
+    attempt: str, address: str, *codes: str, at: float = NOW - 1000, outcome: Outcome = Outcome.CREATED, **rest: Any
+) -> list[AnyFact]:
     """Return the facts of a create that had this outcome."""
-    at, call = stamp(NOW - 1000), what(address, *codes, **rest)
+    call = what(address, *codes, **rest)
     return [
-        Intended(at=at, attempt=attempt, what=call), Answered(at=at, attempt=attempt, what=call, outcome=outcome),
-    ]  # fmt: skip
+        Intended(at=stamp(at), attempt=attempt, what=call),
+        Answered(at=stamp(at), attempt=attempt, what=call, outcome=outcome),
+    ]
 
 
 def unknown(attempt: str, address: str, *codes: str, **rest: Any) -> list[AnyFact]:
