@@ -236,6 +236,14 @@ def test_an_older_record_answers_no_gate(words: str, applied: CommandLine, tmp_p
     assert (True, False) == ("reconciler state accept-loss" in ran.out + ran.err, "Please delete" in ran.out)
 
 
+def test_another_account_answers_no_gate(applied: CommandLine) -> None:
+    """What the record says was created by another client may not be what this one would find."""
+    gate = ("parity", "europe/staging", "europe/staging", "--gate")
+    assert applied(*gate).code == 0
+    applied.environment.setenv("RECONCILER_EUROPE_STAGING_CLIENT_ID", "another")
+    assert applied(*gate).code == 2
+
+
 def test_a_surplus_code_is_listed_until_its_removal_is_requested(applied: CommandLine) -> None:
     """With the command that asks for it; then it is in the message to the operator."""
     applied.write_config(CONFIG.replace(", LOA10013", ""))
@@ -313,6 +321,7 @@ def test_a_lost_record_is_begun_anew_with_a_loss_open(applied: CommandLine, tmp_
     file.rename(backup)
     assert "reconciler state accept-loss" in applied("plan").err
     applied.fine("state", "accept-loss", "--yes")
+    assert "there is no file and no record" in applied("state", "recover", "elsewhere.jsonl").err
     applied.fine("state", "recover", str(backup))
     assert "reconciler state complete" in applied.fine("plan").out
     assert len(statuses(applied)) == 2

@@ -61,6 +61,16 @@ def test_recovered_twice_it_is_there_once(tmp_path: Path) -> None:
     assert project.say(recover_statement(project, str(file))).facts == ()
 
 
+def test_the_digest_of_a_recovery_covers_the_facts(tmp_path: Path) -> None:
+    """A file that changes after it was reviewed has another digest."""
+    digests = set()
+    for attempt in "ab":
+        save_facts(tmp_path / attempt, RECORD, "memory:a", created(attempt, OFFERS), "")
+        (file,) = (tmp_path / attempt / "unrecorded").glob("*.jsonl")
+        digests.add(prepare(project := project_with(), recover_statement(project, str(file))).digest)
+    assert 2 == len(digests)
+
+
 def test_id_from_another_history_is_kept(tmp_path: Path) -> None:
     """A fact that has an origin keeps it in the file."""
     facts = [replace(fact, origin=digit * 64) for digit, fact in zip("12", created("a", OFFERS), strict=True)]

@@ -215,6 +215,7 @@ NEW, OLD = hooks("{attempt}"), hooks("old")
         ([("hold", "1", NEW), ("lose", "2", OLD)], Replace.OVERLAP, "", ("in force", "! blocked")),
         ([("hold", "13", OLD), ("lose", "2", OLD)], Replace.OVERLAP, "", ("! blocked",) * 3),
         ([("ask 2", "12", NEW)], Replace.OVERLAP, "", ("in force", "! blocked")),
+        ([("hold", "12", NEW), ("hold", "1", NEW)], Replace.OVERLAP, "", ("surplus", "in force")),
     ],
 )  # fmt: skip
 def test_what_stays_in_force_is_not_shown_as_changed(

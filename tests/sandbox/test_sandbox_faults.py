@@ -137,6 +137,12 @@ def test_token_faults(sandbox: Sandbox, name: str, status: int, issued: int) -> 
     assert 201 == create(sandbox).status
 
 
+def test_a_token_fault_meets_a_request_that_is_refused_otherwise(sandbox: Sandbox) -> None:
+    """A rehearsal with wrong credentials meets it too, and it does not wait for a later request."""
+    sandbox.world.fail_next("token-429")
+    assert [429, 401] == [ask_token(sandbox, changes={"client_secret": "wrong"}).status for _ in range(2)]
+
+
 def test_fault_of_one_target(sandbox: Sandbox) -> None:
     """A scripted fault for a target waits for a request to it, or to its identity provider, as often as is said."""
     sandbox.world.fail_next("503", 2, target="usa/staging")
