@@ -310,13 +310,17 @@ def test_a_late_unknown_answer_changes_nothing() -> None:
     assert ([], "timed out") == (bench.appends, bench.result("a").detail)
 
 
-def test_a_replacement_requests_the_removal_of_what_it_replaces() -> None:
-    """In the append of its outcome: all codes of the old attempt, in a way that a plan may take back."""
-    bench = Bench(wanting("a", host="new"), known("a")).sent()
+@pytest.mark.parametrize("asked", [(), (code("b"),)])
+def test_a_replacement_requests_the_removal_of_what_it_replaces(asked: tuple[str, ...]) -> None:
+    """In the append of its outcome: all codes of the old attempt, even if a person requested the removal of some."""
+    old = known("a")
+    old = replace(old, what=replace(old.what, codes=(code("a"), *asked)))
+    by_person = [RemovalRequested(at="2026-01-02T00:00:00Z", attempt="old-a", codes=asked)] if asked else []
+    bench = Bench(wanting("a", host="new"), old, *by_person).sent()
     assert ["answered", "removal_requested"] == bench.settle(CREATED)
     request = bench.appended[-1]
     assert isinstance(request, RemovalRequested)
-    assert ("old-a", (code("a"),), True) == (request.attempt, request.codes, request.by_plan)
+    assert ("old-a", (code("a"), *asked), True) == (request.attempt, request.codes, request.by_plan)
     assert ("replaced by europe/staging/a", ["old-a"]) == (request.reason, bench.run.work.requested)
 
 

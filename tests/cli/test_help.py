@@ -109,7 +109,8 @@ def test_completion_knows_the_commands(shell: str, reconciler: CommandLine) -> N
     """The script asks the program, which answers from its table."""
     assert "Choose from: bash, zsh, fish\n" in reconciler("completion").err
     assert "_RECONCILER_COMPLETE" in reconciler.fine("completion", shell).out
-    assert [item.value for item in cli.shell_complete(_CONTEXT, "pa")] == ["parity"]
+    (item,) = cli.shell_complete(_CONTEXT, "pa")
+    assert ("parity", "Compare targets.") == (item.value, item.help)
 
 
 @pytest.mark.parametrize("path", [(), ("state",), ("removal",), *PATHS], ids=" ".join)

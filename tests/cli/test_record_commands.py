@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import io
 import re
 import time
 from typing import TYPE_CHECKING, Any
@@ -322,6 +323,8 @@ def test_a_lost_record_is_begun_anew_with_a_loss_open(applied: CommandLine, tmp_
     assert "reconciler state accept-loss" in applied("plan").err
     applied.fine("state", "accept-loss", "--yes")
     assert "there is no file and no record" in applied("state", "recover", "elsewhere.jsonl").err
+    applied.environment.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))
+    assert applied.fine("state", "observe", "-").out.startswith("Nothing was appended")
     applied.fine("state", "recover", str(backup))
     assert "reconciler state complete" in applied.fine("plan").out
     assert len(statuses(applied)) == 2

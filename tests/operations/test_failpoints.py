@@ -38,6 +38,7 @@ def test_a_step_is_counted_by_itself(step: str, monkeypatch: pytest.MonkeyPatch)
 def test_any_counts_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two items that are due at one step both happen."""
     assert [[], [], [1.0, 2.0], []] == happened("any:3:1,before-send:1:2", *STEPS, monkeypatch=monkeypatch)
+    assert [[1.0, 1.0]] == happened("before-send:1:1,before-send:1:1", "before-send", monkeypatch=monkeypatch)
 
 
 @pytest.mark.parametrize(("what", "number"), [("int", signal.SIGINT), ("term", signal.SIGTERM), ("hup", signal.SIGHUP)])

@@ -269,6 +269,12 @@ def test_an_unresolved_create_that_blocks_a_change_is_told_once() -> None:
     assert len(status_document(status_of(states.ObservedAttempt(UNKNOWN, {}))).alerts) == 1
 
 
+def test_a_create_that_may_exist_is_listed_alone_too() -> None:
+    """It is not hidden because nothing is known to be in force."""
+    text = status_text(states.ObservedAttempt(UNKNOWN, {}))
+    assert (True, False) == (text.count(UNKNOWN.id) > 2, "Nothing is in force" in text)
+
+
 def test_a_request_that_was_cancelled_is_doubted() -> None:
     """The operator may have removed it all the same."""
     doubted = attempt(cancelled=dict.fromkeys(attempt().codes, AT))

@@ -107,6 +107,8 @@ def test_what_is_delivered_twice_is_one_warning() -> None:
         re.split(" to |:", alert.what)[0] for alert in alerts
     ]
     assert ["delivered-twice", "surplus"] == [message.name for message in surplus_messages(found, (route,))]
+    beside = plan(surplus=(replace(surplus(), attempt="e" * 32, codes=("ONB10011",)),), duplicates=(route,))
+    assert ["delivered-twice", "surplus"] == [message.name for message in surplus_messages(beside, (route,))]
 
 
 def test_surplus_that_was_requested_names_the_message_to_the_operator() -> None:
