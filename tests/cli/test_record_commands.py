@@ -211,6 +211,15 @@ def test_a_record_beside_the_one_that_config_names_is_announced(project: Command
     assert bool(named) is ("rehearsal" in project.fine("state", "init", "--state", "other.jsonl", "--dry-run").out)
 
 
+def test_settings_are_of_the_directory_of_the_command(project: CommandLine) -> None:
+    """The `.env` beside another configuration belongs to another checkout."""
+    (project.directory / "other").mkdir()
+    (project.directory / "config").rename(project.directory / "other" / "config")
+    for where, state in ((".", "here.jsonl"), ("other", "there.jsonl")):
+        (project.directory / where / ".env").write_text(f"RECONCILER_STATE={state}\n")
+    assert "here.jsonl" in project.fine("--config", "other/config", "state", "init", "--dry-run").out
+
+
 def test_a_removal_is_requested_listed_and_confirmed(applied: CommandLine) -> None:
     """The list is ready to send, and names the command that confirms it."""
     assert "reconciler removal list" in applied.fine("removal", "request", OFFERS).out
