@@ -109,9 +109,7 @@ class Copy:
             shown.append(Message("copy-step", what, self._to.place))
         if not source.record.closed_to:
             shown.append(Message("copy-step", "closes the record here, and names the new place", self._from.place))
-        merges = (
-            f"merges the entries missing there (out of {len(source.lines)}), and ends the loss that the copy opened"
-        )
+        merges = f"merges the entries missing there (out of {len(source.lines)}), and ends the loss of this copy"
         shown.append(Message("copy-step", merges, self._to.place))
         return Proposal(taken.facts, tuple(shown), weakens=False, digest=digest)
 

@@ -226,5 +226,10 @@ def _read_identity(path: Path | None) -> str:
 
 def _identity_error(name: str, what: str, where: str) -> SettingsError:
     return SettingsError(
-        Message(name, what, where, (Step("pass the file of the private key, as `init --age-key` named it"),))
+        Message(
+            name,
+            what,
+            where,
+            (Step("use --identity with the file of the private key; `init --age-key` printed its path"),),
+        )
     )
