@@ -226,10 +226,5 @@ def _read_identity(path: Path | None) -> str:
 
 def _identity_error(name: str, what: str, where: str) -> SettingsError:
     return SettingsError(
-        Message(
-            name,
-            what,
-            where,
-            (Step("use --identity with the file of the private key; `init --age-key` printed its path"),),
-        )
+        Message(name, what, where, (Step("use --identity FILE; `init --age-key` printed the path of the private key"),))
     )
