@@ -322,7 +322,7 @@ def test_a_lost_record_is_begun_anew_with_a_loss_open(applied: CommandLine, tmp_
     file.rename(backup)
     assert "reconciler state accept-loss" in applied("plan").err
     applied.fine("state", "accept-loss", "--yes")
-    assert "there is no file and no record" in applied("state", "recover", "elsewhere.jsonl").err
+    assert "there is neither a file nor a record" in applied("state", "recover", "elsewhere.jsonl").err
     applied.environment.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))
     assert "Nothing was appended" in applied.fine("state", "observe", "-").out
     applied.fine("state", "recover", str(backup))
