@@ -252,8 +252,8 @@ def test_bad_day_quotes_the_program() -> None:
 def test_guarantees_name_the_limits() -> None:
     """The seconds that GUARANTEES promises are those of the program."""
     page, limits = PAGES[".github/GUARANTEES.md"], Limits()
-    assert f"may start ({limits.send_window:.0f} s)" in page
-    assert f"{limits.margin:.0f} s for\nclocks that differ" in page
+    assert f"starting its call ({limits.send_window:.0f} s later)" in page
+    assert f"{limits.margin:.0f} s for clocks that differ" in page
     assert f"{IN_FLIGHT_AFTER_LOSS:.0f} s" in page
     assert f"more than {LATE_DELIVERY.total_seconds():.0f} s after the confirmation" in page
 

@@ -93,7 +93,7 @@ def objection(call: Call, reading: Reading) -> str | None:
     for route in sorted(attempt.routes):
         for other in routes.get(route, ()):
             if other.id != attempt.id:
-                return f"another attempt delivers it or may deliver it ({other.address}, attempt {other.id})"
+                return f"another attempt delivers, or may deliver, {route[0]} ({other.address}, attempt {other.id})"
     return None
 
 
@@ -133,7 +133,7 @@ class Breaker(Struct, frozen=True):
 
     def tripped(self, limits: Limits) -> str | None:
         """Return the reason why nothing more is sent to the target, or None if calls may be sent."""
-        again = "; the next apply sends this once it answers again"
+        again = "; when the service is available again, the next apply sends this"
         if self.unknowns >= limits.in_a_row:
             return f"{self.unknowns} unknown outcomes in a row: the service seems to be unavailable{again}"
         if self.busy >= limits.in_a_row:

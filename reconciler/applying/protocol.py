@@ -148,7 +148,7 @@ class Run:
             known = self._dropped.keys() & record.attempts.keys()
             late = {attempt for attempt in known if record.attempts[attempt].status is Status.PENDING}
         strays = [intent for attempt, intent in self._dropped.items() if attempt in late]
-        answer = Answer(Outcome.NOT_SENT, detail="its intent was appended late")
+        answer = Answer(Outcome.NOT_SENT, detail="its intent was appended too late")
         return [answered(intent, answer, None, self.context, now) for intent in strays]
 
     # What events mean
@@ -188,7 +188,7 @@ class Run:
     def _on_moved(self, batch: Batch, now: Instant) -> None:
         """Plan again after a conflict, and continue only with the changes that the new plan also contains."""
         if self.appends.conflicts >= self.context.limits.conflicts:
-            self._stop(batch, f"other runs appended first {self.appends.conflicts} times in a row")
+            self._stop(batch, f"{self.appends.conflicts} times in a row, another run appended first")
             return
         self.appends.add(self.stray_outcomes(self.appends.reading.record, now), now)
         waiting = [*self._take_back(batch.drafts), *self.work.take_all()]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from reconciler.model.plan import Change, Plan, Result
     from reconciler.model.record import Attempt, Record
 
-_UNDER_WAY = "another run is still applying this address; run apply again once that has ended"
+_UNDER_WAY = "another run is still applying this address; run apply again when it has ended"
 
 
 def unresolved(plan: Plan, record: Record, wall: float) -> list[Attempt]:

@@ -104,7 +104,7 @@ class WorkQueue:
             if not missing:
                 ready.append(change)
             elif self._unfinished.isdisjoint(missing):
-                self.finish(change, Done.SKIPPED, detail=f"waiting for {', '.join(missing)}, which was not created")
+                self.finish(change, Done.SKIPPED, detail=f"its event codes were not taken over by {', '.join(missing)}")
             else:
                 waiting.append(change)
         if waiting:

@@ -55,9 +55,9 @@ def apply(
 ) -> int:
     """Apply the plan.
 
-    Makes the plan again, sends each create call at most once, and records its outcome. With PLANFILE (from `plan
-    --out`) or --expect-digest, it continues only if the new plan equals the one that was reviewed. What it sends comes
-    from the new plan, not from the file.
+    Plans again, sends each create call at most once, and records its outcome. With PLANFILE (from `plan --out`) or
+    --expect-digest, sends nothing unless the new plan equals the reviewed one. The requests are those of the new plan,
+    not those of the file.
     """
     project, terminal = invocation.project, invocation.terminal
     saved = load_plan(plan_file) if plan_file else None

@@ -51,7 +51,7 @@ def consent_options(function: Callable[..., None]) -> Callable[..., None]:
     for option in (
         click.option("--yes", is_flag=True, help="Append without asking."),
         click.option("--dry-run", is_flag=True, help="Show what would be appended and its digest; append nothing."),
-        click.option("--expect-digest", metavar="D", default="", help="Append only facts with this digest."),
+        click.option("--expect-digest", metavar="D", default="", help="Append only if the facts have this digest."),
     ):
         with_consent = option(with_consent)
     return with_consent

@@ -57,7 +57,7 @@ def demo(invocation: Invocation) -> None:
             _run(invocation, place, environment, "state", "observe", captured.name, "-q", shown="appended")
             _run(invocation, place, environment, "status")
             _run(invocation, place, environment, "plan")
-    invocation.terminal.print("\nNothing of this is left. To begin a project of your own: reconciler init")
+    invocation.terminal.print("\nThe demo left no files behind. To begin a project of your own: reconciler init")
 
 
 def _environment(place: Path, variables: Mapping[str, str]) -> dict[str, str]:

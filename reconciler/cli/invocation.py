@@ -95,7 +95,7 @@ GLOBALS = [
     _global("--state", metavar="PLACE", help="The record: a path or a URL.  [RECONCILER_STATE, state: in config/]"),
     _global("--cache-dir", metavar="DIR", help="Directory of the token cache.  [RECONCILER_CACHE_DIR]"),
     _global("--timeout", metavar="SECONDS", help="Time limit for one call to the service.  [RECONCILER_TIMEOUT, 30]"),
-    _global("--parallelism", metavar="N", help="Maximum create calls in flight.  [RECONCILER_PARALLELISM, 4]"),
+    _global("--parallelism", metavar="N", help="Limit on create calls in flight.  [RECONCILER_PARALLELISM, 4]"),
     _global("--color", type=click.Choice(["auto", "always", "never"]), help="Colour.  [NO_COLOR, FORCE_COLOR, auto]"),
     _global("-v", "--verbose", count=True, help="Show more detail on stdout and stderr."),
     _global("-q", "--quiet", is_flag=True, help="Show only errors on stderr."),

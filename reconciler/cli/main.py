@@ -28,7 +28,7 @@ REMOVAL = Group(
             "list": ("removal:list_", "Show the messages to send to the operator."),
             "request": ("removal:request", "Request the removal of subscriptions in force."),
             "cancel": ("removal:cancel", "Cancel a removal request."),
-            "confirm": ("removal:confirm", "Confirm that the operator has removed something."),
+            "confirm": ("removal:confirm", "Confirm that the operator has removed subscriptions."),
         }
     },
     short_help="Ask the operator to remove subscriptions.",
@@ -65,7 +65,7 @@ SECRET = Group(
     {
         "Commands": {
             "show": ("secret:show", "Print the response to a create, or one field of it."),
-            "set": ("secret:set_", "Record a secret that you received in another way."),
+            "set": ("secret:set_", "Record a secret that you received by other means."),
         }
     },
     short_help="Show or set the secret of a subscription.",
@@ -117,7 +117,7 @@ cli = Group(
             "signature": SIGNATURE,
             "sandbox": SANDBOX,
             "schema": ("project:schema", "Print the JSON Schema of the files in config/."),
-            "completion": ("project:completion", "Print the completion script of a shell."),
+            "completion": ("project:completion", "Print the completion script for a shell."),
             "demo": ("demo:demo", "Run the whole loop against the embedded sandbox."),
         },
     },

@@ -119,7 +119,7 @@ def _shown(delivery: Delivery) -> str:
     "reconciler signature detect events.jsonl --secret-variable SECRET",
 )
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--address", metavar="ADDRESS", help="The sending subscription; its recorded secret is used.")
+@click.option("--address", metavar="ADDRESS", help="Subscription of the notifications; its recorded secret is used.")
 @identity_option
 @click.option("--secret-variable", metavar="NAME", help="The environment variable that holds the secret.")
 def detect(

@@ -20,7 +20,7 @@ target_option = click.option(
     "patterns",
     multiple=True,
     metavar="PATTERN",
-    help="Only these targets or addresses: a glob such as 'europe/*' or '*/production/offers'. Repeatable.",
+    help="Select targets or addresses, by a pattern such as 'europe/*' or '*/production/offers'. Repeatable.",
 )
 one_target_option = click.option("-t", "--target", "target", required=True, metavar="TARGET", help="The target to use.")
 detailed_exitcode_option = click.option(
@@ -33,10 +33,10 @@ identity_option = click.option(
     "--identity", metavar="FILE", type=click.Path(path_type=Path), help="The age identity that decrypts responses."
 )
 attempts_option = click.option(
-    "--attempt", "attempts", multiple=True, metavar="ID", help="Only this attempt of those selected. Repeatable."
+    "--attempt", "attempts", multiple=True, metavar="ID", help="Select only the attempt with this id. Repeatable."
 )
 codes_option = click.option(
-    "--code", "codes", multiple=True, metavar="CODE", help="Only this event code of each subscription. Repeatable."
+    "--code", "codes", multiple=True, metavar="CODE", help="Select only this code of each subscription. Repeatable."
 )
 
 

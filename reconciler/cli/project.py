@@ -59,7 +59,7 @@ def init(
     )
     written = operation.initialize(directory, choices, invocation.project.data_directory)
     files = (*(("wrote", file) for file in written.files), *((("wrote", str(written.key)),) if written.key else ()))
-    verdict = "Done. Next:" if written.files else "Nothing is missing. For another key, first remove `recipients:`."
+    verdict = "Done. Next:" if written.files else "Nothing is missing. To change the key, first remove `recipients:`."
     steps = (replace(todo, text=f"{number}. {todo.text}") for number, todo in enumerate(todos(written.steps), 1))
     following = Commands(tuple(steps)) if written.steps else None
     invocation.terminal.show(Document("init", verdict, body=(Facts(files),), next=following))
@@ -93,7 +93,7 @@ def validate(invocation: Invocation, form: str) -> int:
 
 @command("doctor", "reconciler doctor", "reconciler doctor -t europe/staging --write")
 @target_option
-@click.option("--write", is_flag=True, help="Check that the record is writable; adds no entry.")
+@click.option("--write", is_flag=True, help="Check that the record is writable, without adding an entry.")
 @format_option("json")
 def doctor(invocation: Invocation, patterns: tuple[str, ...], write: bool, form: str) -> int:
     """Check everything that an apply depends on.
@@ -120,7 +120,7 @@ def schema(invocation: Invocation) -> None:
 )
 @click.argument("shell", metavar="SHELL", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(invocation: Invocation, shell: str) -> None:
-    """Print the completion script of a shell: bash, zsh or fish."""
+    """Print the completion script for a shell: bash, zsh or fish."""
     from click.shell_completion import get_completion_class  # noqa: PLC0415 - only for this
 
     complete = get_completion_class(shell)

@@ -29,7 +29,7 @@ _url_option = click.option("--url", metavar="URL", default="", help="URL of the 
     "reconciler sandbox serve --fault reset-after=0.1 --seed 7",
 )
 @click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="Port; 0 picks a free one.  [0]")
-@click.option("--data", metavar="DIR", type=click.Path(path_type=Path), help="Keep everything in DIR, across restarts.")
+@click.option("--data", metavar="DIR", type=click.Path(path_type=Path), help="Keep all data in DIR, across restarts.")
 @click.option("--env-file", metavar="FILE", type=click.Path(path_type=Path), help="Also write the variables to FILE.")
 @click.option(
     "--retry-interval", metavar="SECONDS", type=float, default=15.0, help="Time between delivery attempts.  [15]"
@@ -79,8 +79,8 @@ def serve(
 @command("trigger", "reconciler sandbox trigger ONB10011 -t europe/staging")
 @click.argument("code")
 @click.option("--properties", metavar="FILE", type=click.Path(path_type=Path), help="The EventProperties, as JSON.")
-@click.option("--count", metavar="N", type=click.IntRange(1, 10_000), default=1, help="How many events.  [1]")
-@click.option("-t", "--target", metavar="TARGET", help="Only on this target.")
+@click.option("--count", metavar="N", type=click.IntRange(1, 10_000), default=1, help="Number of events.  [1]")
+@click.option("-t", "--target", metavar="TARGET", help="Trigger the event only on this target.")
 @_url_option
 def trigger(
     invocation: Invocation, code: str, properties: Path | None, count: int, target: str | None, url: str

@@ -55,8 +55,8 @@ def verify(invocation: Invocation) -> None:
     """
     known = verify_record(invocation.project)
     invocation.terminal.warn(*known.messages)
-    torn = f", {counted(known.torn, 'byte')} of a torn write left out" if known.torn else ""
-    what = f"{counted(known.entries, 'entry', 'entries')}{torn}, the chain is intact"
+    torn = f", {counted(known.torn, 'byte')} of a torn write ignored" if known.torn else ""
+    what = f"{counted(known.entries, 'entry', 'entries')}{torn}; the chain is intact"
     invocation.terminal.print(f"{known.place}: {what}\nrecord {known.record}\nhead {known.head}")
 
 
@@ -69,8 +69,8 @@ def verify(invocation: Invocation) -> None:
 @click.option(
     "--attempt", metavar="ID", default="", help="The attempt id in its URL or, if the URL has none, any new id."
 )
-@click.option("--url", metavar="URL", default="", help="The URL that it delivers to, if not the desired one.")
-@click.option("--code", "codes", metavar="CODE", multiple=True, help="Its event code, if not as desired. Repeatable.")
+@click.option("--url", metavar="URL", default="", help="Its URL, if it differs from config/.")
+@click.option("--code", "codes", metavar="CODE", multiple=True, help="Its code, if config/ differs. Repeatable.")
 @consent_options
 def import_(
     invocation: Invocation, where: str, attempt: str, url: str, codes: tuple[str, ...], consent: Consent
@@ -136,21 +136,21 @@ def observe(invocation: Invocation, file: str, consent: Consent) -> None:
     """Record notifications as evidence.
 
     FILE is a file written by `listen --record`; use - for standard input. A notification at a URL with {attempt} proves
-    that this attempt exists.
+    that the attempt exists.
     """
     append_with_consent(invocation, observed(invocation.project, file), consent)
 
 
-_COMPLETE_QUESTION = "Does nothing exist at these services yet, and is no other record of them in use?"
+_COMPLETE_QUESTION = "Do you declare that nothing exists at these services, and that no other record of them is in use?"
 
 
 @command("init", "reconciler state init --complete --yes")
 @click.option(
-    "--complete", is_flag=True, help="Declare that nothing exists at the services yet, and no other record is in use."
+    "--complete", is_flag=True, help="Declare that nothing exists at the services, and that no other record is in use."
 )
 @consent_options
 def init(invocation: Invocation, complete: bool, consent: Consent) -> None:
-    """Begin the record; run once per project.
+    """Begin the record; run this once per project.
 
     Without --complete, nothing is created until you have imported what exists and run `state complete`.
     """
@@ -161,12 +161,12 @@ def init(invocation: Invocation, complete: bool, consent: Consent) -> None:
 
 
 @command("complete", "reconciler state complete --dry-run", "reconciler state complete --yes")
-@click.option("--loss", "losses", multiple=True, metavar="ID", help="Only this loss. Repeatable.")
+@click.option("--loss", "losses", multiple=True, metavar="ID", help="End only this loss. Repeatable.")
 @consent_options
 def complete(invocation: Invocation, losses: tuple[str, ...], consent: Consent) -> None:
     """Declare the record complete, and allow creates.
 
-    You declare that the record has exactly what exists at the services, and that no other record of them is in use.
+    You declare that the record lists exactly what exists at the services, and that no other record of them is in use.
     Your declaration ends the losses listed in the preview.
     """
     append_with_consent(invocation, Complete(losses), consent)

@@ -34,7 +34,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 def status(invocation: Invocation, patterns: tuple[str, ...], form: str, detailed_exitcode: bool) -> int:
     """Show what is in force for each target, and what needs your attention.
 
-    Proven: a notification was received in the last 30 days. Silent: not in the last 30 days. Never seen: none is
+    Proven: a notification was received in the last 30 days. Silent: the last one is older. Never seen: none is
     recorded.
     """
     known = status_of(invocation.project, patterns)
@@ -63,11 +63,11 @@ def status_of(project: Project, patterns: tuple[str, ...], *, current: bool = Fa
 @click.option("--gate", is_flag=True, help="Check that everything that B desires is in force in A.")
 @click.option("--proven", is_flag=True, help="Check that A has received a notification for everything that B desires.")
 @click.option(
-    "--soak", metavar="DURATION", default="", help="With --proven: observed for at least this long, such as 36h or 7d."
+    "--soak", metavar="DURATION", default="", help="With --proven: require deliveries for this long, such as 36h or 7d."
 )
 @format_option("json", "markdown")
 def parity(invocation: Invocation, a: str, b: str, gate: bool, proven: bool, soak: str, form: str) -> int:
-    """Compare two targets, or two patterns of targets pair by pair.
+    """Compare two targets, or the targets of two patterns pair by pair.
 
     Compares names, event codes, URLs as written before substitution, and what is in force. Patterns must differ
     in exactly one segment. Exits with 2 if the targets differ.

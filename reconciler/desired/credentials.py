@@ -129,7 +129,7 @@ def _is_refused(member: Member, mistakes: Mistakes, prefix: str) -> bool:
     name, value = member.key, member.value
     if _is_credential(name) and not is_plain(value, "null"):
         field = "CLIENT_ID" if name.lower().endswith("id") else "CLIENT_SECRET"
-        remedy = f"set {prefix}{field} in the environment instead; if this was ever committed, replace it"
+        remedy = f"set {prefix}{field} in the environment instead; if this was ever committed, replace the credential"
         mistakes.add("credential", member, "credentials are not allowed in the configuration", remedy)
         return True
     if name == STATE.name and isinstance(value, Scalar):

@@ -83,7 +83,7 @@ PATTERN: Final = Field(
     NAME.pattern, "a subscription name", SPELLING, item=SUBSCRIPTION,
 )  # fmt: skip
 SUBSCRIPTIONS: Final = Field(
-    "subscriptions", _NAMES, "Desired subscriptions by target or pattern: region/environment, either may be *.",
+    "subscriptions", _NAMES, "Desired subscriptions by target or pattern: region/environment; either part may be *.",
     TARGET_PATTERN.pattern, "a pattern region/environment (either may be *)", SPELLING, item=PATTERN,
 )  # fmt: skip
 
@@ -113,7 +113,7 @@ UNKNOWN: Final = Field(
 )  # fmt: skip
 TARGET_KEYS: Final = (AUTH_URL, BASE_URL, AUDIENCE_BASE, VARS, OVERLAP, REPLACE, UNKNOWN)
 TARGETS: Final = Field(
-    "targets", _NAMES, "Where the service is: region/environment and its addresses.", TARGET.pattern,
+    "targets", _NAMES, "The addresses of the service, by region/environment.", TARGET.pattern,
     "a target region/environment", SPELLING, item=Field("a target", _MAPPING, keys=TARGET_KEYS),
 )  # fmt: skip
 
@@ -126,7 +126,7 @@ RECORD: Final = Field(
     "32 hexadecimal digits", "copy the id that `reconciler state init` prints",
 )  # fmt: skip
 RECIPIENT: Final = Field("recipients", pattern="age1[0-9a-z]{58}")
-RECIPIENTS: Final = Field("recipients", _LIST, "age public keys to encrypt create responses to.", item=RECIPIENT)
+RECIPIENTS: Final = Field("recipients", _LIST, "age public keys, which encrypt create responses.", item=RECIPIENT)
 
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"  # noqa: S105 - a token of RFC 9110, section 5.6.2
 _CONTENT = rf"([^{{}}]|\{{header:{_TOKEN}\}})*\{{body\}}([^{{}}]|\{{header:{_TOKEN}\}})*"
@@ -147,13 +147,13 @@ _SIGNATURE = (
 )  # fmt: skip
 VERIFICATION: Final = Field("verification", _MAPPING, "How notifications are signed.", keys=_SIGNATURE)
 _ADDRESS = Field(
-    "address", _TEXT, "region/environment/name, each may be *; or a name alone.",
+    "address", _TEXT, "region/environment/name, of which each part may be *, or a name alone.",
     f"({ADDRESS_PATTERN.pattern}|{NAME.pattern})", "region/environment/name or a name",
     "for example: europe/staging/offers, */staging/offers or offers", required=True,
 )  # fmt: skip
-_REASON = Field("reason", _TEXT, "Why the two may differ.", r"[\s\S]*\S[\s\S]*", "printable text", required=True)
+_REASON = Field("reason", _TEXT, "Why this is intended.", r"[\s\S]*\S[\s\S]*", "printable text", required=True)
 IGNORED: Final = Field("ignore", _MAPPING, keys=(_ADDRESS, _REASON))
-IGNORE: Final = Field("ignore", _LIST, "Exceptions: an address and a reason each.", item=IGNORED)
+IGNORE: Final = Field("ignore", _LIST, "Exceptions, each with an address and a reason.", item=IGNORED)
 PARITY: Final = Field("parity", _MAPPING, "Intended differences between targets.", keys=(IGNORE,))
 
 _SECTIONS = (STATE, RECORD, TARGETS, SUBSCRIPTIONS, RECIPIENTS, VERIFICATION, PARITY)

@@ -103,7 +103,7 @@ def _refuse_retry(target: TargetName, node: Node, subscriptions: Iterable[Subscr
     fixed = [each.address for each in subscriptions if not has_attempt(each.template) and NOWHERE not in each.template]
     if fixed:
         what = f"`unknown: retry` needs {ATTEMPT} in every webhook URL of {target}; it is missing in {listed(fixed)}"
-        remedy = f"add {ATTEMPT} to the path or the query of these URLs, or write wait"
+        remedy = f"add {ATTEMPT} to the path or the query of these URLs, or set `unknown: wait`"
         mistakes.add("retry-without-attempt", node, what, remedy)
 
 
@@ -153,7 +153,7 @@ class _Merger(Struct):
 
     def _refuse_conflict(self, kind: str, conflict: str, first: Positioned, later: Positioned) -> None:
         what = f"conflicts with the equally specific pattern for {self.target} at {place(first)}: {conflict}"
-        remedy = f"keep it in one of the two patterns, or set it under {self.target} itself"
+        remedy = f"keep only one of the two, or define the subscription under {self.target} itself"
         self.mistakes.add(kind, later, what, remedy, once=f"{place(first)}: {conflict}")
 
     def _complete(self, name: str, patch: Patch) -> Subscription | None:
@@ -176,7 +176,7 @@ class _Merger(Struct):
             return
         given = {"eventCodes": patch.codes, "webhookUrl": patch.url}
         what = f"missing {' and '.join(field for field, value in given.items() if value is None)}"
-        remedy = "add it here or in a more general pattern"
+        remedy = "add what is missing, here or in a more general pattern"
         self.mistakes.add("missing-field", patch.key, f"{self.target}/{name}: {what}", remedy, once=what)
 
     def _expand(self, name: str, written: str, node: Node) -> str | None:
@@ -192,12 +192,12 @@ class _Merger(Struct):
             return None
         if ATTEMPT in url and url.count(ATTEMPT) != attempt_variables(written):
             what = f"webhookUrl contains {ATTEMPT} as literal text, from a variable or from doubled braces"
-            remedy = f"for the text write %7Battempt%7D; for the id of the attempt write {ATTEMPT} in webhookUrl itself"
+            remedy = f"for the text, write %7Battempt%7D; for the attempt's id, write {ATTEMPT} in webhookUrl itself"
             self.mistakes.add_first("literal-attempt", node, what, remedy)
             return None
         if ".example" in url and (match := _PLACEHOLDER.match(url)) and match[1].lower() not in self.hosts:
             self.hosts.add(match[1].lower())
-            what = "webhookUrl: the host is a placeholder: no name under .example exists"
+            what = "webhookUrl: the host is a placeholder, since no name under .example exists"
             self.mistakes.warn("placeholder-host", node, what, "replace it with the host of your endpoint")
         return url
 

@@ -130,7 +130,7 @@ def read_recipients(node: Node | None, lookup: Lookup, mistakes: Mistakes) -> tu
     is_sound = usable == {*given} and items is not None and len(items) == len(written)
     if given and is_sound and usable != written.keys():
         what = f"recipients: {RECIPIENTS_VARIABLE} names different keys"
-        mistakes.add_first("other-recipients", node, what, "name the same keys in both, or in one of the two only")
+        mistakes.add_first("other-recipients", node, what, "name the same keys in both, or set only one of the two")
     return tuple(written)
 
 

@@ -108,8 +108,8 @@ class Copy:
             what = "opens another loss there" if there else "begins the record there, with an open loss"
             shown.append(Message("copy-step", what, self._to.place))
         if not source.record.closed_to:
-            shown.append(Message("copy-step", "closes the record here, naming the other place", self._from.place))
-        merges = f"merges those of {len(source.lines)} entries that are missing there, and ends that loss"
+            shown.append(Message("copy-step", "closes the record here, and names the new place", self._from.place))
+        merges = f"merges the entries missing there (out of {len(source.lines)}), and ends the loss of this copy"
         shown.append(Message("copy-step", merges, self._to.place))
         return Proposal(taken.facts, tuple(shown), weakens=False, digest=digest)
 
@@ -181,7 +181,7 @@ class Copy:
         FROM is not refused merely because it is closed in favour of TO, or because it lacks heads that TO contains.
         """
         if is_closed and (there is None or (loss and source.record.closed_for != loss.id)):
-            what = f"the record continues at {self._to.place}, which is not on this machine; it is elsewhere, or lost"
+            what = f"the record continues at {self._to.place}, but is not there: it is on another machine, or lost"
             steps = (step("continue there"), step("if it is lost for good, run", "reconciler", "state", "accept-loss"))
             raise Refused(Message("copy-lost", what, self._from.place, steps))
         obstacles = set(source.standing.obstacles) - {Obstacle.LOSS_OPEN}
@@ -201,7 +201,7 @@ class Copy:
             other = step("copy to an empty place", *self._again[:-1], "PLACE")
             merge = step("or merge the record from here into it", "reconciler", "state", "recover", self._again[-2])
             is_same = there.record.id == source.record.id  # merged with another, two projects would become one
-            what = f"it already holds {'this' if is_same else 'another'} record, {there.record.id}"
+            what = f"the place already holds {'this' if is_same else 'another'} record, {there.record.id}"
             raise Refused(Message("place-in-use", what, self._to.place, (other, merge) if is_same else (other,)))
         is_lacking = loss is not None and not _CUT_SHORT.isdisjoint(there.standing.obstacles)
         if (is_lacking and is_closed) or not all(map(source.record.contains, there.standing.missing)):

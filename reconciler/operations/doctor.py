@@ -96,8 +96,8 @@ def _check_settings(project: Project, targets: Iterable[Target]) -> list[Finding
                 step = Step("set it in the environment, in .env, or as a file in RECONCILER_SECRETS_DIR")
                 findings.append(_finding(Health.FAILED, "setting", "credential not set", name, step))
             elif value != value.strip("\"' \n"):
-                step = Step("remove the quotes or spaces around the value: they are part of it")
-                findings.append(_finding(Health.WARNING, "setting", "set, with quotes or spaces", name, step))
+                step = Step("remove the quotes or spaces: they are part of the value")
+                findings.append(_finding(Health.WARNING, "setting", "set, but with quotes or spaces", name, step))
             else:
                 findings.append(_finding(Health.OK, "setting", "set", name))
     return findings
@@ -150,7 +150,7 @@ def _check_record(project: Project, targets: Iterable[Target]) -> Iterator[Findi
     bare = [attempt for attempt in record.attempts.values() if attempt.in_force]
     bare = [attempt for attempt in bare if project.desired.verification and not (attempt.responses or attempt.secrets)]
     if bare:
-        what = f"{counted(len(bare), 'subscription')} without a recorded secret: its notifications cannot be verified"
+        what = f"notifications of {counted(len(bare), 'subscription')} cannot be verified: no secret is recorded"
         yield _finding(Health.WARNING, "record", what, bare[0].address, secret_step(bare[0]))
     if reading.torn:
         what = f"{counted(reading.torn, 'byte')} of a torn write: ignored"

@@ -218,7 +218,7 @@ def _github_steps(files: Mapping[str, str]) -> list[Step]:
     copy = (
         "in the workflow, replace `$` with the repository of reconciler, and add its commit: OWNER/REPOSITORY/…@COMMIT"
     )
-    page = "on GitHub, create the environments, secrets and rulesets: .github/actions/reconcile/README.md of reconciler"
+    page = "on GitHub, create environments, secrets and rulesets; see .github/actions/reconcile/README.md of reconciler"
     return [*([Step(copy)] if "uses: $/" in files[WORKFLOW] else []), Step(page)]
 
 
@@ -271,7 +271,7 @@ def _write(directory: Path, files: Mapping[str, str], undo: ExitStack) -> None:
 
 
 def _exist(names: Sequence[str], directory: Path) -> Refused:
-    what = f"already exist{'s' if len(names) == 1 else ''}: {', '.join(names)}; nothing was written"
+    what = f"{', '.join(names)} already exist{'s' if len(names) == 1 else ''}; nothing was written"
     steps = (
         Step("to add what is missing, use --age-key or --github"),
         Step("to start over, use another directory"),

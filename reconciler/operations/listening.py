@@ -137,7 +137,7 @@ def detect_signature(captured: Iterable[Captured], secrets: Collection[bytes]) -
         if schemes := detect(secrets, notification.headers, notification.body):
             common = schemes if common is None else [scheme for scheme in common if scheme in schemes]
     if not common:
-        steps = (Step("check that the secret is the sending subscription's, and that headers and body are complete"),)
+        steps = (Step("check that this is the secret of the subscription, and that headers and body are complete"),)
         raise Refused(Message("no-scheme", "no signature scheme matches these notifications", "", steps))
     if len(common) > 1:
         shown = "; ".join(f"{scheme.header} {scheme.algorithm} over {scheme.content}" for scheme in common)

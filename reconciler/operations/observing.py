@@ -92,10 +92,10 @@ def _learned(record: Record, facts: Iterable[Received], now: float) -> Iterator[
             what = f"attempt {attempt.id}, whose outcome was unknown, was created: a notification proves it"
             yield Message("unknown-proven", what, attempt.address, _ask_for_secret(attempt, now))
         if attempt.removed and attempt.removed_codes and late > repeated_until(attempt.removed.at):
-            what = f"attempt {attempt.id} is in force again: it delivered at {late}, after its confirmed removal"
+            what = f"attempt {attempt.id} is in force again: it delivered at {late}, after its removal was confirmed"
             yield Message("revived", what, attempt.address)
         elif attempt.removed and attempt.removed_codes and late >= attempt.removed.at:
-            what = f"{_repeated(attempt, attempt.removed.at, late)}; a later delivery proves it exists"
+            what = f"{_repeated(attempt, attempt.removed.at, late)}; only a later one proves that it exists"
             yield Message("notification-repeated", what, attempt.address)
 
 
@@ -109,7 +109,7 @@ def _ask_for_secret(attempt: Attempt, now: float) -> tuple[Step, ...]:
 def _repeated(attempt: Attempt, removed: str, at: str) -> str:
     """Return a warning that a notification may repeat a delivery from before the removal."""
     start, end = (datetime.fromisoformat(text).astimezone(UTC) for text in (removed, at))
-    late = f"arrived {(end - start).seconds} s after the removal of attempt {attempt.id} was confirmed"
+    late = f"a notification arrived {(end - start).seconds} s after the removal of attempt {attempt.id} was confirmed"
     return f"{late} (deliveries are repeated for {LATE_DELIVERY.seconds} s)"
 
 
@@ -118,11 +118,11 @@ def _unexplained(found: Unexplained) -> Message:
     if found.ambiguous:
         return Message(
             "notification-ambiguous",
-            f"{last}: matches several subscriptions: {', '.join(found.ambiguous)}",
+            f"{last}; it matches several subscriptions: {', '.join(found.ambiguous)}",
             found.where,
         )
     if found.unmanaged:
-        what = f"{last}: its URL names an attempt that the record does not have"
+        what = f"{last}; its URL names an attempt that the record does not have"
         recover = step("if another copy of the record has that attempt, run", "reconciler", "state", "recover", "FILE")
         exists = step(
             "or record that it exists", "reconciler", "state", "import", "ADDRESS", "--url", "URL", "--attempt", "ID"
@@ -130,15 +130,15 @@ def _unexplained(found: Unexplained) -> Message:
         return Message("notification-unmanaged", what, found.where, (recover, exists))
     if found.removed is not None and found.removed.removed is not None:
         return _after_removal(found, last, found.removed, found.removed.removed.at)
-    return Message("notification-unexplained", f"{last}: no recorded subscription matches it", found.where)
+    return Message("notification-unexplained", f"{last}; no recorded subscription matches it", found.where)
 
 
 def _after_removal(found: Unexplained, last: str, attempt: Attempt, removed: str) -> Message:
     """Return the message about notifications from a removed attempt, with the steps to take if it still exists."""
-    what = f"{last}: matches attempt {attempt.id} of {attempt.address}, recorded as removed at {removed}"
+    what = f"{last}; it matches attempt {attempt.id} of {attempt.address}, recorded as removed at {removed}"
     if found.last > repeated_until(removed):
         resolve = ("reconciler", "state", "resolve", attempt.address, "--created", "--attempt", attempt.id, "--force")
         return Message("notification-after-removal", what, found.where, (step("if it still exists, run", *resolve),))
     if found.last >= removed:
-        what = f"{last}: {_repeated(attempt, removed, found.last)}"
+        what = f"{last}; {_repeated(attempt, removed, found.last)}"
     return Message("notification-repeated", what, found.where)

@@ -86,7 +86,7 @@ def refuse_changed(plan: Plan, digest: str, saved: SavedPlan | None = None, file
     if plan.digest == digest and not edited:
         return
     if plan.digest == digest:
-        what = f"the saved plan was edited: its digest stands for other requests of {', '.join(edited)}"
+        what = f"the saved plan was edited: its digest does not match the requests for {', '.join(edited)}"
         raise Refused(Message("plan-edited", what, str(file), (Step("save the plan again, and review it"),)))
     review = Step("review the new plan", ("reconciler", "plan", *plan.options, *(("--out", str(file)) if file else ())))
     detail = () if saved is None else _differences(plan, saved)
@@ -151,7 +151,7 @@ def _why_unreviewed(
         return f"shown with another {_differing_fields(change, others[0][0])}"
     if any(contains(head) for head, _ in about):
         return ""
-    return "shown on a record that this one does not contain" if about else before
+    return "shown for a version of the record that this one does not contain" if about else before
 
 
 def _differing_fields(change: SavedChange, shown: SavedChange) -> str:

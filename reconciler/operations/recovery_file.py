@@ -95,7 +95,7 @@ def recover_statement(project: Project, source: str) -> Recover:
     except OSError as problem:
         raise SettingsError(Message("recovery-unreadable", f"cannot be read: {problem.strerror}", source)) from None
     if data is None:
-        raise SettingsError(Message("nothing-to-recover", "there is no file and no record", source))
+        raise SettingsError(Message("nothing-to-recover", "there is neither a file nor a record", source))
     if chain.is_record(data):
         return Recover(source, chain.parse(data, source))
     return Recover(source, _recovery_lines(data, source, _ids(project.journal.read().lines)))

@@ -203,14 +203,14 @@ def _unseal(text: str, identity: Path | None) -> bytes:
         data: bytes = pyrage.decrypt(b64decode(text.removeprefix(_AGE), validate=True), keys)
     except (pyrage.DecryptError, ValueError):
         what = "none of the identities can decrypt this response"
-        advice = step("use the identity of a recipient that was in config/ when it was encrypted")
+        advice = step("use the identity of a recipient that was in config/ when the response was encrypted")
         raise RecordError(Message("cannot-decrypt", what, f"--identity {identity}", (advice,))) from None
     return data
 
 
 def _read_identity(path: Path | None) -> str:
     if path is None:
-        raise _identity_error("no-identity", "the response is encrypted; no age identity given", "--identity")
+        raise _identity_error("no-identity", "the response is encrypted; no age identity was given", "--identity")
     if _PRIVATE_KEY.search(str(path)):
         what = "expected a file, got a private key, which every user of this machine can see in the process list"
         advice = step("stop using this key, and create another with age-keygen")
@@ -226,5 +226,5 @@ def _read_identity(path: Path | None) -> str:
 
 def _identity_error(name: str, what: str, where: str) -> SettingsError:
     return SettingsError(
-        Message(name, what, where, (Step("use --identity FILE, the private key; `init --age-key` printed its path"),))
+        Message(name, what, where, (Step("use --identity FILE; `init --age-key` printed the path of the private key"),))
     )

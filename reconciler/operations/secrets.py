@@ -49,7 +49,7 @@ def secret_statement(project: Project, address: str, attempts: Sequence[str], se
     live = [attempt for attempt in there if attempt.in_force or (attempts and attempt.unresolved)]
     if len(live) != 1:
         possible = live or [attempt for attempt in there if attempt.unresolved]
-        when = "" if live else "if the operator says that this create exists, run"
+        when = "" if live else "if the operator says that the subscription exists, run"
         set_it = ("reconciler", "secret", "set", address, "--attempt")
         steps = tuple(step(when, *set_it, attempt.id) for attempt in possible)
         what = "several attempts are in force; name one" if live else "no attempt is in force"
@@ -83,7 +83,7 @@ def secrets_of(project: Project, address: str, identity: Path | None) -> set[byt
     attempts = _at(project.journal.read().record, address, ())
     secrets = {secret for attempt in attempts for secret in _secrets(responses, attempt, identity)}
     if not secrets:
-        steps = (step("if you have it, run", "reconciler", "secret", "set", address),)
+        steps = (step("if you have the secret, run", "reconciler", "secret", "set", address),)
         raise RecordError(Message("no-secret", "no secret is recorded", address, steps))
     return secrets
 

@@ -75,8 +75,8 @@ class Sources(Discreet, frozen=True, dict=True):
         for binding in bindings:
             if binding.error:
                 where = f"{DOTENV}:{binding.original.line}"
-                advice = "write NAME=value, with quotes around all of the value or none"
-                raise _unusable("dotenv-line", "line cannot be read", where, advice)
+                advice = "write NAME=value, with quotes around the whole value, or without quotes"
+                raise _unusable("dotenv-line", "the line cannot be read", where, advice)
         return {binding.key: binding.value for binding in bindings if binding.key and binding.value}
 
 

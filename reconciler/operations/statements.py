@@ -161,5 +161,5 @@ def _continues(project: Project, record: Record) -> bool:
 
 
 def _name_in_config(record: str) -> Message:
-    what = f"the record's id is {record}; once it is in config/, every clone and CI run will refuse any other"
+    what = f"the record's id is {record}; once it is in config/, every clone and CI run will refuse any other record"
     return Message("record-begun", what, "config/", (step(f"add to config/: record: {record}"),))

@@ -211,7 +211,7 @@ def _pairs(a: str, b: str, declared: Iterable[TargetName]) -> tuple[list[_Pair],
     parts = a.split("/"), b.split("/")
     differing = [place for place in (0, 1) if list(map(len, parts)) == [2, 2] and parts[0][place] != parts[1][place]]
     if len(differing) != 1 or any(has_wildcard(part[differing[0]]) for part in parts):
-        what = "expected two patterns that differ in exactly one segment, which has no wildcard"
+        what = "expected two patterns that differ in exactly one segment, without a wildcard in it"
         example = Step("for example: '*/staging' '*/production'")
         raise SelectionError(Message("bad-pair", what, f"{a} {b}", (example,)))
     kept = 1 - differing[0]

@@ -173,7 +173,7 @@ def _selected(desired: Desired, record: Record, selection: Selection, *, allow_e
     attempts = record.attempts.values() if empty else ()
     live = Counter(attempt.address.target for attempt in attempts if attempt.status is Status.LIVE)
     what = "config/ defines no subscription for this target"
-    remove = Step("to have all of them removed, use --allow-empty")
+    remove = Step("to have all its subscriptions removed, use --allow-empty")
     messages = [
         Message("nothing-desired", f"{what}; in force: {live[name]}", name, (remove,))
         for name in sorted(empty & live.keys())

@@ -27,7 +27,7 @@ SUPERSEDED = Message("superseded", "this create was sent again, and the later cr
 WANTED_AGAIN = Message("desired-again", "awaiting removal, but in config/ again")
 TO_BE_REPLACED = Message("to-be-replaced", "to be replaced after its removal")
 SECOND_SECRET = Message("second-secret", "its endpoint must now accept one more signing secret")
-STILL_DELIVERS = Message("still-delivers", "apply requests its removal; it delivers until the operator removes it")
+STILL_DELIVERS = Message("still-delivers", "apply requests its removal; until the operator acts, it delivers")
 BOTH_DELIVER = Message("both-deliver", "both subscriptions deliver until the operator removes the old one")
 
 
@@ -54,7 +54,7 @@ def url_changed(old: Iterable[str]) -> Message:
 def already_delivered(after: Request, old: Iterable[Attempt]) -> Message:
     """Return the reason for the removal of an attempt at an old URL."""
     beyond = sorted({code for attempt in old for code in attempt.codes}.difference(after.codes))
-    also = f"; {', '.join(beyond)} no longer in config/" if beyond else ""
+    also = f"; no longer in config/: {', '.join(beyond)}" if beyond else ""
     return Message("already-delivered", f"superseded: the URL in config/ is {after.template}{also}")
 
 
@@ -63,7 +63,7 @@ def sent_again(attempts: Iterable[Attempt]) -> Message:
     names = ", ".join(attempt.id for attempt in attempts)
     return Message(
         "sent-again",
-        f"`unknown: retry`: the outcome of attempt {names} is unknown, and each attempt has its id in its URL",
+        f"`unknown: retry`: the outcome of attempt {names} is unknown, and each attempt has its own URL",
     )
 
 
@@ -94,7 +94,7 @@ def unmanaged(request: Request, attempt: Attempt, renaming: Sequence[str]) -> Me
 
 def declared_absent(attempt: Attempt) -> Message:
     """Return a warning that a create may duplicate an attempt that a person resolved as not created."""
-    what = f"attempt {attempt.id} was resolved as not created; if it exists after all, this creates a second one"
+    what = f"attempt {attempt.id} was resolved as not created; if it exists after all, this creates a duplicate"
     return Message("declared-absent", what)
 
 
@@ -125,7 +125,7 @@ def unresolved(attempt: Attempt, received: Mapping[str, tuple[str, str]], now: f
     The steps resolve the outcome. `received` has the codes that were received since then at the URL of the create, as
     `Record.received_by` returns them.
     """
-    started = f"create started {attempt.since} by {who(attempt.by)}"
+    started = f"create started at {attempt.since} by {who(attempt.by)}"
     steps = settling(attempt, now)
     if received:
         codes = ", ".join(f"{code} (last {last})" for code, (_, last) in sorted(received.items()))
@@ -174,15 +174,15 @@ def waiting(attempt: Attempt, codes: Sequence[str], *, is_staying: bool) -> Mess
 def leaving(attempt: Attempt, codes: Iterable[str]) -> Message:
     """Return the reason why a desired route is neither kept nor created: its removal was requested."""
     named = tuple(codes)
-    what = f"removal of {', '.join(named)} (attempt {attempt.id}) was requested, but config/ still desires it"
-    keep = step("to keep it, run", *removal_command("cancel", attempt, named))
-    done = step("once it is removed, run", *removal_command("confirm", attempt, named))
+    what = f"{', '.join(named)}: still in config/, but removal was requested (attempt {attempt.id})"
+    keep = step("to cancel the request, run", *removal_command("cancel", attempt, named))
+    done = step("after the removal, run", *removal_command("confirm", attempt, named))
     return Message("removal-requested", what, steps=(keep, done))
 
 
 def after(takers: Iterable[Address]) -> Message:
     """Return the reason why a removal waits: other addresses take over its codes first."""
-    return Message("after-takers", f"after its event codes are taken over by {', '.join(takers)}")
+    return Message("after-takers", f"waits until its event codes are taken over by {', '.join(takers)}")
 
 
 def depends(blocked: Sequence[Address], unselected: Sequence[Address]) -> tuple[Message, ...]:
@@ -238,7 +238,7 @@ def _gone(attempt: Attempt, codes: Sequence[str], *, is_staying: bool = False) -
 
 def _awaited(attempt: Attempt) -> str:
     attempt_at = f"{attempt.address} (attempt {attempt.id}, {attempt.template})"
-    return f"waiting for the removal of {attempt_at}, as `replace: wait` says"
+    return f"waiting for the removal of {attempt_at}, as `replace: wait` requires"
 
 
 def _shared(request: Request, attempt: Attempt) -> str:

@@ -253,6 +253,6 @@ def _restore(case: Case, after: Request, here: Sequence[Attempt], restored: Sequ
     warnings = (
         *(reasons.cancel_removal(attempt) for attempt in sorted(restored, key=lambda each: each.id)),
         *reasons.also_delivers(codes.difference(after.codes), "not in config/"),
-        *reasons.also_delivers(codes & delivered.intersection(after.codes), "another subscription delivers it too"),
+        *reasons.also_delivers(codes & delivered.intersection(after.codes), "also delivered by another subscription"),
     )
     return case.change(Action.RESTORE, reasons.WANTED_AGAIN, concerns=restored, warnings=warnings)

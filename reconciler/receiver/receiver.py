@@ -151,7 +151,7 @@ class Receiver:
         except OSError as problem:
             with self._lock:
                 self._unverified -= size
-            return f"could not save it: {problem.strerror or type(problem).__name__}"
+            return f"could not save the notification: {problem.strerror or type(problem).__name__}"
         return None
 
     def _count(self, captured: Captured) -> int:

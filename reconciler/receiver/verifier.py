@@ -49,7 +49,7 @@ class Verifier:
             if asdict(verification)[name] not in allowed:
                 raise ValueError(f"unknown {name}: expected one of {', '.join(allowed)}")
         if isinstance(secrets, str | bytes):
-            raise TypeError("expected several secrets: a list, even of one")
+            raise TypeError("expected a list of secrets, even for a single one")
         self._verification = verification
         self._secrets = [secret.encode() if isinstance(secret, str) else secret for secret in secrets]
         if not self._secrets:

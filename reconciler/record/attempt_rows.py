@@ -52,7 +52,7 @@ def selected(record: Record, where: str, attempts: Sequence[str]) -> list[Attemp
 
 def secret_step(attempt: Attempt) -> Step:
     """Return the step that records the secret of a create whose answer was lost."""
-    lost = "its response, with the secret, was lost: ask the operator for it, then run"
+    lost = "its response, with the secret, was lost: ask the operator for the secret, then run"
     return step(lost, "reconciler", "secret", "set", attempt.address, "--attempt", attempt.id)
 
 
@@ -120,7 +120,7 @@ def in_force_with(call: What, record: Record) -> tuple[str, ...]:
 
 
 def _recorded_as_removed(attempt: Attempt) -> Message:
-    exists = resolve_step(attempt, "if it exists all the same, run", "--created", force=True)
+    exists = resolve_step(attempt, "if it still exists, run", "--created", force=True)
     what = f"attempt {attempt.id} was created, and is recorded as removed"
     return Message("recorded-as-removed", what, attempt.address, (exists,))
 
@@ -137,7 +137,7 @@ def _contradicted(statement: Resolve, attempt: Attempt, context: StatementContex
         known = "created" if _exists(attempt) else "not created"
         way = step("if the operator removed it, run", *removal_command("confirm", attempt, attempt.codes))
         if statement.created:
-            way = resolve_step(attempt, "if it exists nevertheless, run", flag, force=True)
+            way = resolve_step(attempt, "if it exists after all, run", flag, force=True)
         what = f"attempt {attempt.id} is already recorded as {known}"
         return Message("resolve-contradicted", what, attempt.address, (way,))
     if not statement.created and attempt.id in context.unrecovered:
@@ -154,7 +154,7 @@ def _contradicted(statement: Resolve, attempt: Attempt, context: StatementContex
         resolve_step(attempt, "if it exists, run", "--created"),
         resolve_step(attempt, "only if the operator says that it does not exist, run", flag, force=True),
     )
-    what = f"notifications of {', '.join(signs)} have arrived at its URL since: it probably exists"
+    what = f"notifications of {', '.join(signs)} have since arrived at its URL: it probably exists"
     return Message("resolve-against-signs", what, attempt.address, steps)
 
 
@@ -210,7 +210,7 @@ def _request(statement: RequestRemoval, attempts: list[Attempt], context: Statem
         )
         if codes:
             facts.append(fact.RemovalRequested(at=context.at, attempt=attempt.id, codes=codes))
-    messages = (Message("send-request", "only the record changes: also ask the operator to remove it"),)
+    messages = (Message("send-request", "only the record changes: also ask the operator for the removal"),)
     return Draft(tuple(facts), messages if facts else ())
 
 
@@ -318,7 +318,7 @@ def set_secret(statement: SetSecret, context: StatementContext, record: Record) 
         choices = tuple(
             step("", "reconciler", "secret", "set", attempt.address, "--attempt", attempt.id) for attempt in attempts
         )
-        what = "several subscriptions there" if attempts else "nothing in force there"
+        what = "several subscriptions there" if attempts else "nothing is in force there"
         raise Refused(Message("attempt-ambiguous", what, statement.where, choices))
     at = max(context.at, later(attempts[0].at, timedelta(seconds=1)))  # of two secrets, the one set last counts
     return Draft((fact.SecretSet(at=at, attempt=attempts[0].id, secret=statement.secret),))

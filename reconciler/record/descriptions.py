@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 _LOSSES = {
-    "begun": "what exists already is not recorded",
+    "begun": "what already exists is not recorded",
     "accepted": "what was recorded last may be lost",
     "copy": "the record is being copied here from {}",
 }
@@ -26,7 +26,7 @@ def describe(fact: AnyFact) -> str:  # noqa: C901, PLR0911, PLR0912 - one case f
         case facts.Begun():
             return f"record {fact.record} begins"
         case facts.LossOpened():
-            named = f"; heads missed: {_list(fact.heads)}" if fact.heads else ""
+            named = f"; missing heads: {_list(fact.heads)}" if fact.heads else ""
             return f"{_LOSSES[fact.cause].format(fact.of)}, so nothing is created until loss {fact.loss} ends{named}"
         case facts.Completed():
             return f"what exists is recorded: loss {_list(fact.losses)} ends"
@@ -46,7 +46,7 @@ def describe(fact: AnyFact) -> str:  # noqa: C901, PLR0911, PLR0912 - one case f
             beside = f", beside attempt {_list(fact.beside)}" if fact.beside else ""
             return f"attempt {fact.attempt}: exists: {_request(fact.what)}{beside}{_note(fact.note)}"
         case facts.Absent():
-            return f"attempt {fact.attempt}: was not created{_note(fact.note)}"
+            return f"attempt {fact.attempt}: not created{_note(fact.note)}"
         case facts.RemovalRequested():
             return f"attempt {fact.attempt}: removal of {_list(fact.codes)} requested"
         case facts.RemovalCancelled():

@@ -167,7 +167,7 @@ def _codes_to_record(
     codes = candidate.codes if is_additional else tuple(code for code in candidate.codes if code not in holders)
     for holder in holders.values():
         if holder.unresolved:
-            exists = resolve_step(holder, "if it is this one, run", "--created")
+            exists = resolve_step(holder, "if it is the subscription to import, run", "--created")
             what = f"attempt {holder.id} with this URL has an unknown outcome"
             return (), Message("outcome-unknown", what, candidate.address, (exists,))
         if holder.address != candidate.address and not is_additional:
@@ -176,9 +176,9 @@ def _codes_to_record(
         return (), None
     import_words = ("reconciler", "state", "import", candidate.address)
     if has_attempt(candidate.template) and not candidate.attempt:
-        give_id = step("give the id in the URL that was created", *import_words, "--attempt", "ID")
+        give_id = step("give the id in the URL of the subscription", *import_words, "--attempt", "ID")
         give_url = step("or give that URL", *import_words, "--url", "URL")
-        what = "its URL contains {attempt}, and the id is not known"
+        what = "its URL contains {attempt}, but the id is not known"
         return (), Message("attempt-needed", what, candidate.address, (give_id, give_url))
     others = [attempt for attempt in record.at_address(candidate.address) if attempt.in_force]
     if statement.where != candidate.address and others and not holders:

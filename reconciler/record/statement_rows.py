@@ -132,7 +132,7 @@ def _complete(statement: statements.Complete, context: StatementContext, record:
     if refusals:
         raise Refused(*refusals)
     fact = Completed(at=context.at, losses=tuple(sorted(loss.id for loss in losses)))
-    said = _said_by_complete(context.standing.place, "the record has exactly what exists")
+    said = _said_by_complete(context.standing.place, "the record lists exactly what exists")
     return Draft((fact,), (said, *_not_recorded(context, record)), weakens=True)
 
 

@@ -158,7 +158,7 @@ def _problem(result: Result, applied: Applied) -> Message:
         command = ("reconciler", "state", "import", result.address)
         steps = (step("if the subscription exists already, record it with", *command),)
     if result.outcome is Done.REJECTED and result.status == 429:
-        steps = (step("nothing to settle: the next apply tries again"),)
+        steps = (step("nothing to do: the next apply tries again"),)
     return Message(f"result-{result.outcome}", f"{WORDS[result.outcome]}: {result.detail}", result.address, steps)
 
 

@@ -40,10 +40,10 @@ def letter(attempts: Sequence[Attempt], purpose: Purpose, staying: Sequence[Atte
     these = f"{'these' if several else 'this'} webhook subscription{'s' if several else ''} of {target}"
     match purpose:
         case Purpose.DELETE:
-            first = f"Please delete {these}{_partial_ending(attempts)}:"
+            first = f"Please delete {_parts(attempts, these)}:"
         case Purpose.KEEP:
             partial = any(set(_codes_in_question(attempt, purpose)) < set(attempt.codes) for attempt in attempts)
-            these = f"the event codes below of {these}" if partial else these
+            these = f"the event codes below for {these}" if partial else these
             them = "them" if several or partial else "it"
             first = f"Please keep {these}: our earlier request to delete {them} is withdrawn."
         case Purpose.ASK:
@@ -54,19 +54,19 @@ def letter(attempts: Sequence[Attempt], purpose: Purpose, staying: Sequence[Atte
     for number, attempt in enumerate(attempts, 1):
         lines += ["", *_item_lines(attempt, f"{number}. " if several else "", purpose)]
     if staying:
-        lines += ["", "Please keep, though the URL is the same:"]
+        lines += ["", "Please do not delete the following, although the URL is the same:"]
         for attempt in staying:
             known = filter(None, (f"our reference {attempt.id}", _ids(attempt), _creation_text(attempt, purpose)))
             lines.append(f"- {', '.join(known)}")
     return tuple(lines)
 
 
-def _partial_ending(attempts: Sequence[Attempt]) -> str:
-    """Return the end of the first sentence if the letter asks to delete only some event codes, otherwise ""."""
+def _parts(attempts: Sequence[Attempt], these: str) -> str:
+    """Return what the first sentence asks to delete: whole subscriptions, only some event codes, or both."""
     partial = [set(attempt.requested_codes) < set(attempt.codes) for attempt in attempts if attempt.requested_codes]
-    if not any(partial):
-        return ""
-    return " in part, only the event codes below" if sum(partial) == len(attempts) else ", some of them only in part"
+    if sum(partial) == len(attempts):
+        return f"only the event codes below from {these}"
+    return f"{these} or, where stated, only some of their event codes" if any(partial) else these
 
 
 def _codes_in_question(attempt: Attempt, purpose: Purpose) -> Collection[str]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LIMIT = 1024 * 1024
 """The size limit of one step's job summary, in bytes."""
 
-_CUT = "**This report is too long to be shown whole: what is missing cannot be reviewed, so it cannot be approved.**\n"
+_CUT = "**This report is too long to be shown in full, so it cannot be reviewed, and the plan cannot be approved.**\n"
 _PLAIN = re.compile(r"[A-Za-z]+(?:['-][A-Za-z]+)*|[0-9]+")
 _AROUND = re.compile(r"""([("']*)(.*?)([,;:.!?)"']*)""", re.DOTALL)
 _ORDINAL = re.compile(r"[0-9]+[.)]+")

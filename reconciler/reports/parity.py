@@ -58,9 +58,9 @@ def _options(addresses: Iterable[Address]) -> Iterator[str]:
 
 def _verdict(pairs: Pairs) -> str:
     if pairs.gates:
-        return "Not in line: the record may not say what is in force."
+        return "Not comparable: the record may not say what is in force."
     if pairs.foreign:
-        return "Not in line: the settings name another service or account than the record."
+        return "Not comparable: the settings name another service or account than the record."
     if len(pairs.compared) == 1 and not pairs.unpaired:
         (parity,) = pairs.compared
         names = {difference.name for difference in parity.differences}

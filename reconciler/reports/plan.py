@@ -201,7 +201,7 @@ def surplus_messages(plan: Plan, duplicates: Sequence[Duplicate]) -> Iterator[Me
     for surplus in every:
         codes = [code for code in surplus.codes if surplus.requested or (surplus.attempt, code) not in twice]
         if surplus.requested:
-            what = f"delivers {', '.join(codes)} until the operator removes it"
+            what = f"delivers {', '.join(codes)} until the operator carries out the requested removal"
             yield Message("surplus-requested", what, surplus.address)
         elif request := _request_step(surplus, codes):
             what = f"delivers {counted(len(codes), 'surplus code')}: {', '.join(codes)}"
@@ -262,7 +262,7 @@ def _next(plan: Plan, saved: str, *, applies: bool) -> Iterator[doc.Todo]:
 def _details(plan: Plan, desired: Iterable[Subscription]) -> Iterator[doc.Details]:
     if any(change.action is not Action.BLOCKED for change in plan.changes):
         command = ("reconciler", "apply", *plan.options, "--expect-digest", plan.digest)
-        todo = doc.Todo("Refuses to apply if anything differs from this plan", (command,))
+        todo = doc.Todo("This command refuses to apply if anything differs from this plan", (command,))
         yield doc.Details("Apply exactly this plan, by its digest", (doc.Commands((todo,)),))
     if desired and (cells := _cells(plan, desired)):
         yield doc.Details("Event codes by subscription and target", (matrix(cells, sorted(plan.targets)),))

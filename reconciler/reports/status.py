@@ -107,7 +107,7 @@ def _deliveries(status: ProjectStatus) -> Iterator[Message]:
 def _warnings(status: ProjectStatus) -> Iterator[Message]:
     for target in status.targets:
         for attempt in target.revived:
-            what = f"delivered at {attempt.received}, after its confirmed removal: it is in force again"
+            what = f"delivered at {attempt.received}, after its removal was confirmed: it is in force again"
             yield Message("revived", what, f"{attempt.address} (attempt {attempt.id})")
         for attempt in target.cancelled:
             removed = "it" if len(attempt.cancelled) == len(attempt.codes) else ", ".join(attempt.cancelled)
@@ -116,14 +116,14 @@ def _warnings(status: ProjectStatus) -> Iterator[Message]:
             steps = (step("if the operator removed it anyway, run", *command),)
             yield Message("removal-cancelled", what, f"{attempt.address} (attempt {attempt.id})", steps)
         if not target.declared:
-            yield Message("target-undeclared", "not declared in config/: not planned", target.name)
+            yield Message("target-undeclared", "not declared in config/, so not planned", target.name)
 
 
 def _difference_texts(status: ProjectStatus) -> Iterator[str]:
     for target in status.targets:
         for route in target.recorded_twice:
             attempts = listed(route.attempts)
-            yield f"{route.target}: {route.code} is recorded twice to {route.url}, by attempts {attempts}"
+            yield f"{route.target}: {route.code} is recorded twice for {route.url}, by attempts {attempts}"
         for attempt in target.awaiting_removal:
             since = f" since {ago(attempt.requested, status.now)}" if attempt.requested else ""
             yield f"{attempt.address}: removal awaited{since} (attempt {attempt.id})"

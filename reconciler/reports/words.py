@@ -52,7 +52,7 @@ def ago(at: str, now: float) -> str:
     except ValueError:
         return at
     if seconds < 0:
-        return f"{at} (in the future by this machine's clock)"
+        return f"{at} (in the future, according to this machine's clock)"
     return f"{at} ({_distance(seconds) or 'less than a minute'} ago)"
 
 

@@ -158,7 +158,7 @@ class PostgresStore:
             reason = problem.diag.message_primary or str(problem) or type(problem).__name__
             raise self._failure(f"the database failed: {reason}", problem.sqlstate or "") from None
         except TimeoutError as problem:
-            raise self._failure(f"the database gave {problem}") from None
+            raise self._failure(f"the database returned {problem}") from None
 
     def _failure(self, what: str, state: str = "") -> StoreUnavailable:
         printable = "".join(letter if letter.isprintable() else " " for letter in what)

@@ -394,7 +394,7 @@ RETRY = kinds.What(f"{TARGET}/a", ("ONB10001",), URL, SERVICE, send_by=1.0, sett
     (LOSS, "the record has changed: loss-open"),
     (kinds.Intended(at=AT, attempt="theirs", what=RETRY), "already resolved by another run"),
     *((known("a", attempt="found", address=address),
-       f"another attempt delivers it or may deliver it ({address}, attempt found)")
+       f"another attempt delivers, or may deliver, ONB10097 ({address}, attempt found)")
       for address in ("europe/staging/a", "europe/staging/renamed", "usa/staging/a")),
 ])  # fmt: skip
 def test_what_the_record_says_before_a_retry_counts(fact: AnyFact, detail: str) -> None:

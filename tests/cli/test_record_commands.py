@@ -287,7 +287,7 @@ def test_a_torn_write_is_told(applied: CommandLine, tmp_path: Path) -> None:
     count = file.read_bytes().count(b"\n")
     file.write_bytes(file.read_bytes() + b"{{{{")
     out = applied.fine("state", "verify").out
-    assert f"{count} entries, 4 bytes of a torn write left out, the chain is intact" in out
+    assert f"{count} entries, 4 bytes of a torn write ignored; the chain is intact" in out
 
 
 def test_a_damaged_record_is_named_by_its_line(applied: CommandLine, tmp_path: Path) -> None:
@@ -331,7 +331,7 @@ def test_a_lost_record_is_begun_anew_with_a_loss_open(applied: CommandLine, tmp_
     file.rename(backup)
     assert "reconciler state accept-loss" in applied("plan").err
     applied.fine("state", "accept-loss", "--yes")
-    assert "there is no file and no record" in applied("state", "recover", "elsewhere.jsonl").err
+    assert "there is neither a file nor a record" in applied("state", "recover", "elsewhere.jsonl").err
     applied.environment.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))
     assert "Nothing was appended" in applied.fine("state", "observe", "-").out
     applied.fine("state", "recover", str(backup))

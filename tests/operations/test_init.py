@@ -171,7 +171,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     assert before == tree(tmp_path / "new")
     (tmp_path / "other/config/eu").mkdir(parents=True)
     (tmp_path / "other/config/eu/a.yml").touch()
-    assert "already exists: config/eu/a.yml;" in raised(Refused, init, tmp_path / "other").what
+    assert "config/eu/a.yml already exists;" in raised(Refused, init, tmp_path / "other").what
 
 
 def test_what_is_in_the_way_is_refused(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_what_is_in_the_way_is_refused(tmp_path: Path) -> None:
     (tmp_path / "other/config").mkdir(parents=True)
     for name in (".gitignore", "config/.schema.json"):
         (tmp_path / "other" / name).symlink_to("nowhere")
-    assert "already exist: .gitignore, config/.schema.json;" in raised(Refused, init, tmp_path / "other").what
+    assert ".gitignore, config/.schema.json already exist;" in raised(Refused, init, tmp_path / "other").what
     assert {} == tree(tmp_path / "other")
 
 

@@ -110,7 +110,7 @@ def test_unknown_create_that_is_proven_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("seconds", "name", "says"), [
     (20, "notification-repeated", "arrived 20 s after the removal of attempt {} was confirmed (deliveries are"),
-    (45, "notification-repeated", "repeated for 45 s); a later delivery proves it exists"),
+    (45, "notification-repeated", "repeated for 45 s); only a later one proves that it exists"),
     (46, "revived", "attempt {} is in force again: it delivered at"), (-1, "", ""),
 ])  # fmt: skip
 def test_notification_after_a_removal(tmp_path: Path, seconds: int, name: str, says: str) -> None:

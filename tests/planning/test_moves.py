@@ -220,7 +220,7 @@ def test_all_delivered_twice(scene: Scene) -> None:
     assert 16 == len(scene.plan().targets[EUROPE].duplicates)
     assert "Nothing to apply. 16 routes delivered twice" in verdict(scene.plan())
     (told,) = removals(scene.status())
-    delete, keep = " ".join(letter_to_delete(told)).split("Please keep")
+    delete, keep = " ".join(letter_to_delete(told)).split("Please do not delete")
     for awaiting in told.awaiting:
         assert (True, False) == tuple(f"our reference: {awaiting.attempt.id}" in part for part in (delete, keep))
         assert (False, True) == tuple(awaiting.staying[0].id in part for part in (delete, keep))

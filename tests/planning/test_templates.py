@@ -112,4 +112,4 @@ def test_retry_says_why_it_is_safe() -> None:
     lost = scene.lose("offers", "ONB10001", hooks("{attempt}"))
     text = " ".join(as_text(plan_document(scene.plan())).split())
     assert f"» {EUROPE}/offers retry" in text
-    assert f"attempt {lost} is unknown, and each attempt has its id in its URL" in text
+    assert f"attempt {lost} is unknown, and each attempt has its own URL" in text

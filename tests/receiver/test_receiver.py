@@ -105,7 +105,7 @@ def test_not_confirmed_unless_on_disk() -> None:
     bench = Bench()
     bench.problem = OSError(errno.ENOSPC, "No space left on device")
     assert 503 == bench.send()
-    assert "could not save it: No space left on device" == bench.reported[0].problem
+    assert "could not save the notification: No space left on device" == bench.reported[0].problem
 
 
 def test_fail_first() -> None:
@@ -227,7 +227,7 @@ def test_a_refused_notification_that_cannot_be_kept() -> None:
     bench.send()
     assert [delivery.problem for delivery in bench.reported] == [
         BAD.text,
-        f"{BAD.text}; could not save it: no space",
+        f"{BAD.text}; could not save the notification: no space",
     ]
 
 

@@ -209,9 +209,9 @@ def test_a_letter_about_some_codes_says_which_to_keep() -> None:
     """The rest of the subscription stays."""
     part = attempt(codes=("A", "B"), requested_codes=("A",))
     text = one_line(letter([part], Purpose.DELETE))
-    assert text.startswith("Please delete this webhook subscription of europe/staging in part, only the event codes")
+    assert text.startswith("Please delete only the event codes below from this webhook subscription of europe/staging:")
     assert "event codes: A delete only these event codes; keep the other 1: B" in text
-    assert ", some of them only in part:" in letter([attempt(requested_codes=("ONB10011",)), part], Purpose.DELETE)[0]
+    assert "where stated, only some" in letter([attempt(requested_codes=("ONB10011",)), part], Purpose.DELETE)[0]
 
 
 def test_there_is_one_letter_for_each_target() -> None:
@@ -288,7 +288,7 @@ def test_a_cancelled_request_for_some_codes_is_about_these_alone() -> None:
     text = status_text(states.ObservedAttempt(partial, {}), cancelled=(partial,))
     assert f"reconciler removal confirm {OFFERS} --attempt {ID} --code A\n" in text
     first, _, _, codes, *_ = letter([partial], Purpose.KEEP)
-    assert first.startswith("Please keep the event codes below of this webhook subscription")
+    assert first.startswith("Please keep the event codes below for this webhook subscription")
     assert codes == "event codes: A"
 
 
@@ -470,7 +470,7 @@ def test_equal_sides_do_not_differ() -> None:
         (listed("a"), "a"), (listed("abc"), "a, b and c"), (listed("abcde", 2), "a, b and 3 more"),
         (ago("2026-11-01T08:00:00Z", NOW), "2026-11-01T08:00:00Z (2 hours ago)"),
         (ago("2026-11-01T09:59:30Z", NOW), "2026-11-01T09:59:30Z (less than a minute ago)"),
-        (ago("2026-11-02T08:00:00Z", NOW), "2026-11-02T08:00:00Z (in the future by this machine's clock)"),
+        (ago("2026-11-02T08:00:00Z", NOW), "2026-11-02T08:00:00Z (in the future, according to this machine's clock)"),
         (ago("no time", NOW), "no time"),
     ],
 )  # fmt: skip

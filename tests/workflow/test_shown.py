@@ -53,7 +53,7 @@ A = change("europe/staging/a", "1", request={"webhookUrl": "https://a"})
         ([[plan(changed(A, request=None))]], ["shown with another request"]),
         ([[plan(changed(A))]], ["shown with another service, record or recipients"]),
         ([[plan(A), plan(changed(A, action="retry"))]], ["shown with another action"]),
-        ([[plan(A, head="h0")]], ["shown on a record that this one does not contain"]),
+        ([[plan(A, head="h0")]], ["shown for a version of the record that this one does not contain"]),
         ([[plan(changed(A))], [plan(A)]], []),
     ],
 )  # fmt: skip
