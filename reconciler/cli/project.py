@@ -59,7 +59,9 @@ def init(
     )
     written = operation.initialize(directory, choices, invocation.project.data_directory)
     files = (*(("wrote", file) for file in written.files), *((("wrote", str(written.key)),) if written.key else ()))
-    verdict = "Done. Next:" if written.files else "Nothing is missing. To change the key, first remove `recipients:`."
+    verdict = (
+        "Done. Next:" if written.files else "Nothing is missing. To change the age key, first remove `recipients:`."
+    )
     steps = (replace(todo, text=f"{number}. {todo.text}") for number, todo in enumerate(todos(written.steps), 1))
     following = Commands(tuple(steps)) if written.steps else None
     invocation.terminal.show(Document("init", verdict, body=(Facts(files),), next=following))

@@ -118,7 +118,7 @@ def read_recipients(node: Node | None, lookup: Lookup, mistakes: Mistakes) -> tu
         return tuple(dict.fromkeys(given))
     items = reading.content(node, ListNode, RECIPIENTS.name, mistakes)
     if items == []:
-        mistakes.add("no-recipients", node, "recipients is empty", "add one, or remove the key")
+        mistakes.add("no-recipients", node, "recipients is empty", "add one, or remove the section")
     written: dict[str, Node] = {}
     for item in items or []:
         key = reading.content(item, Scalar, RECIPIENTS.name, mistakes)

@@ -67,7 +67,11 @@ def _verdict(pairs: Pairs) -> str:
         differ = f"differ in {counted(len(names), 'subscription')}" if names else "match"
         return f"{parity.a} and {parity.b} {differ}."
     matching = sum(parity.in_line for parity in pairs.compared)
-    lacking = [f"{counted(len(pairs.unpaired), 'target')} without a counterpart"] if pairs.unpaired else []
+    lacking = (
+        [counted(len(pairs.unpaired), "target has no counterpart", "targets have no counterpart")]
+        if pairs.unpaired
+        else []
+    )
     return f"{listed([f'{matching} of {len(pairs.compared)} pairs match', *lacking])}."
 
 

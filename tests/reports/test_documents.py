@@ -375,7 +375,7 @@ def test_parity_counts_pairs_and_names_what_has_no_counterpart() -> None:
     parity = states.Parity(STAGING, PRODUCTION, (), ignored)
     pairs = states.Pairs((parity, parity), (states.Unpaired(STAGING, PRODUCTION, matters=True),), (exception,))
     document = parity_document(pairs)
-    assert document.title == "2 of 2 pairs match and 1 target without a counterpart."
+    assert document.title == "2 of 2 pairs match and 1 target has no counterpart."
     assert terminal.render(document).count("europe/production/offers (on purpose)") == 1
     assert [details.title for details in document.details] == ["Declared exceptions that are not needed"]
 
