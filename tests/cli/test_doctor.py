@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from support.command_line import CommandLine
 
 TARGETS = ("europe/staging", "usa/staging")
-SECRET = "RECONCILER_USA_STAGING_CLIENT_SECRET"
+SECRET, CLIENT = "RECONCILER_USA_STAGING_CLIENT_SECRET", "RECONCILER_USA_STAGING_CLIENT_ID"
 Found = set[tuple[str, str, str]]
 
 
@@ -131,6 +131,7 @@ RESULTS: list[tuple[str, Health, Callable[[Place], object], str]] = [
      "http://127.0.0.1:1"),
     ("token", Health.FAILED, lambda place: place.line.environment.setenv(SECRET, "wrong-secret"), "usa/staging"),
     ("token", Health.SKIPPED, lambda place: place.line.environment.delenv(SECRET), "usa/staging"),
+    ("token", Health.SKIPPED, lambda place: place.line.environment.delenv(CLIENT), "usa/staging"),
     ("record", Health.FAILED, with_loss, "state.jsonl"),
     ("record", Health.FAILED, lambda place: place.record.unlink(), "state.jsonl"),
     ("record", Health.FAILED, other_account, "usa/staging"),

@@ -69,6 +69,7 @@ def test_a_lead_is_created_once(project: CommandLine, sandbox: Sandbox) -> None:
     sandbox.world.fail_next("lead-half")
     cut = project("lead", "create", "-t", "europe/staging", "-")
     assert ([{}, {"a": "b"}], True) == ([lead.document for lead in sandbox.world.leads], "Warning: " in cut.err)
+    assert (True, False) == (cut.out.startswith("{"), cut.out == ran.out)
 
 
 def test_a_call_has_the_settings_of_the_project(project: CommandLine) -> None:

@@ -134,6 +134,7 @@ PLAN, SHOW = "reconciler plan", "reconciler state show"
 SET, SHOWN = f"reconciler secret set {OFFERS}", f"reconciler secret show {OFFERS}"
 SERVE, NO_URL = "reconciler sandbox serve", "--url or RECONCILER_SANDBOX_URL"
 DATA, KEPT = "{}/home/data/reconciler", f"{A}-response-"
+SAVED = b'{"format_version": "2.0", "digest": "TEXT", "selection": [], "changes": []}'
 Row = tuple["Callable[[Refusals], object]", str, str, list[str]]
 REFUSED: list[Row] = [
     (lambda at: refuse_too_many(plan(change()), 0), "too-many-creates", "--max-creates", [PLAN]),
@@ -145,6 +146,10 @@ REFUSED: list[Row] = [
     (differ, "plan-changed", "sha256:0123456789ab", [f"{PLAN} -t 'europe/*' -t 'usa/*' --out {{}}/p"]),
     (lambda at: refuse_overwriting(at.file("p", b"{}")), "plan-would-overwrite", "--out {}/p", [""]),
     (lambda at: load_plan(at.path("p")), "plan-file-unreadable", "{}/p", [f"{PLAN} --out plan.json"]),
+    (
+        lambda at: load_plan(at.file("p", SAVED.replace(b"TEXT", b"\xff"))), "plan-file-invalid", "{}/p",
+        [f"{PLAN} --out plan.json"],
+    ),
     (lambda at: load_plan(at.file("p", b"\xff")), "plan-file-invalid", "{}/p", [f"{PLAN} --out plan.json"]),
     (lambda at: load_plan(at.file("p", b'{"format_version": "3.0", "digest": "", "selection": [], "changes": []}')),
      "plan-file-other-version", "{}/p", [f"{PLAN} --out plan.json"]),

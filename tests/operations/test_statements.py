@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given, settings
@@ -15,7 +16,15 @@ from support.memory_record import DOWN, MOVED, RECORD, MemoryStore, record_of
 from support.records import time_of
 from support.refusals import raised
 
-from reconciler.errors import HeadMoved, RecordMissing, Refused, SelectionError, SettingsError, StoreUnavailable
+from reconciler.errors import (
+    HeadMoved,
+    Message,
+    RecordMissing,
+    Refused,
+    SelectionError,
+    SettingsError,
+    StoreUnavailable,
+)
 from reconciler.model.record import Status
 from reconciler.operations.project import Flags, Project
 from reconciler.operations.settings import Sources
@@ -182,6 +191,17 @@ def test_accept_loss_may_be_said_of_a_restored_record() -> None:
     assert project.say(said.AcceptLoss()).facts
 
 
+def test_a_live_attempt_that_lost_codes_is_not_called_removed() -> None:
+    """The advice for what is recorded as removed is for attempts that are gone."""
+    project = project_with(
+        *created("a", OFFERS, "ONB10001", "ONB10002"),
+        desired=desired_of({OFFERS: (("ONB10002",), URL.format("offers"))}),
+    )
+    project.say(said.ConfirmRemoval(OFFERS, ("a",), ("ONB10001",)))
+    (command,) = steps_shown(project, said.Import(OFFERS))
+    assert command.startswith("reconciler state import")
+
+
 def test_accept_loss_needs_a_closed_record_to_be_lost_elsewhere() -> None:
     """Towards a place that continues it, it is refused; towards one that is missing or closed, it opens again."""
     project = project_with(Closed(at=time_of(NOW), to="memory:b", loss="begun"))
@@ -189,6 +209,8 @@ def test_accept_loss_needs_a_closed_record_to_be_lost_elsewhere() -> None:
     project.stores["memory:b"] = MemoryStore(record_of(*created("a", OFFERS)))
     assert refusal(project, said.AcceptLoss()) == ["record-continues"]
     project.stores["memory:b"].data = record_of(Closed(at=time_of(NOW), to="memory:c"))
+    assert prepare(project, said.AcceptLoss()).facts
+    project.__dict__["journal_at"] = Mock(side_effect=SettingsError(Message("bad-place", "no such place")))
     project.say(said.AcceptLoss())
     assert project.record_at().closed_to == ""
 

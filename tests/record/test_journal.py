@@ -106,6 +106,19 @@ def test_lines_of_a_run_move_what_remembers_the_head_only_behind_an_open_gate(is
     assert (is_open, noted) == (kept != noted, notes.kept)
 
 
+def test_each_append_of_a_run_is_noted() -> None:
+    """A later loss of the last lines is noticed only if the note counts the lines since the reading."""
+    notes = MemoryNotes()
+    journal = journal_of(MemoryStore(record_of()), notes)
+    reading = journal.read()
+    head, entries = reading.record.head, reading.record.entries
+    for number in (1, 2):
+        new = linked(head, entries, [LossOpened(at=AT, loss=f"x{number}", cause="accepted")])
+        journal.extend(reading, head, entries + 1, new, "a run")
+        head, entries = new[1][-1].hash, entries + 1
+        assert [(head, entries)] == [(note.head, note.entries) for note in notes.read_all()]
+
+
 def test_a_later_head_of_another_process_stays_noted() -> None:
     """It may have been noted between the append of a run and its note."""
     notes = MemoryNotes()

@@ -129,6 +129,21 @@ def test_segments(bucket: FaultyBucket, store: ObjectStore) -> None:
     assert [name[:2] for name in names_of(ObjectStore(bucket))] == ["", "li", "a", "bb", "cc", "d"]
 
 
+def test_lines_of_another_run_before_the_read_back(
+    bucket: FaultyBucket, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was written is there, whatever follows it."""
+
+    def put(key: str, data: bytes, version: Mapping[str, str] | None) -> None:
+        FaultyBucket.put(bucket, key, data, version)
+        if not key.startswith("probe"):
+            bucket.versions[key].append(data + b"more\n")
+
+    monkeypatch.setattr(bucket, "put", put)
+    add(store, "a")
+    assert bucket.contents().endswith(b"more\n")
+
+
 def test_exactly_full(bucket: FaultyBucket) -> None:
     """A segment of exactly 256 KiB is full, one of a byte less is not."""
     for size, count in ((256 * 1024, 2), (256 * 1024 - 1, 1)):
