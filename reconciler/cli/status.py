@@ -80,7 +80,7 @@ def parity(invocation: Invocation, a: str, b: str, gate: bool, proven: bool, soa
     pairs = compare(
         project.desired, reading.record, a, b, now=moment, gate=gate, proven=proven, soak=seconds, accounts=accounts
     )
-    gates = obstacle_messages(reading.record, reading.standing, project.journal.expected, moment)
+    gates = obstacle_messages(reading.record, reading.standing, moment, project.journal.expected)
     pairs = replace(pairs, gates=gates)
     invocation.terminal.report(lambda: parity_document(pairs), lambda: parity_json(pairs), form)
     return 0 if pairs.in_line else 2

@@ -193,7 +193,8 @@ class Copy:
             obstacles = {Obstacle.LOSS_OPEN}
         if obstacles:
             closed = tuple(each for each in Obstacle if each in obstacles)
-            raise Refused(*obstacle_messages(source.record, replace(source.standing, obstacles=closed)))
+            standing = replace(source.standing, obstacles=closed)
+            raise Refused(*obstacle_messages(source.record, standing, self._project.now()))
 
     def _refuse_in_use(self, source: Reading, there: Reading, loss: Loss | None, *, is_closed: bool) -> None:
         """Raise Refused unless TO holds this record, either closed or as an unfinished copy."""
@@ -205,7 +206,7 @@ class Copy:
             raise Refused(Message("place-in-use", what, self._to.place, (other, merge) if is_same else (other,)))
         is_lacking = loss is not None and not _CUT_SHORT.isdisjoint(there.standing.obstacles)
         if (is_lacking and is_closed) or not all(map(source.record.contains, there.standing.missing)):
-            raise Refused(*obstacle_messages(there.record, there.standing))
+            raise Refused(*obstacle_messages(there.record, there.standing, self._project.now()))
 
 
 def _at(message: Message, place: tuple[str, ...]) -> Message:

@@ -139,7 +139,7 @@ def _check_record(project: Project, targets: Iterable[Target]) -> Iterator[Findi
     record = reading.record
     what = f"{counted(record.entries, 'entry', 'entries')}, record {record.id}"
     yield _finding(Health.OK, "record", what, journal.place)
-    for message in obstacle_messages(record, reading.standing, journal.expected, project.now()):
+    for message in obstacle_messages(record, reading.standing, project.now(), journal.expected):
         yield Finding("record", Health.FAILED, message)
     accounts = project.accounts()
     for target in targets:

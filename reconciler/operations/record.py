@@ -74,7 +74,7 @@ def find_attempts(project: Project, where: str = "") -> Shown:
         for attempt in sorted(reading.record.attempts.values(), key=lambda attempt: (attempt.address, attempt.since))
         if _is_selected(where, attempt.address) and (of_address or attempt.status is not Status.GONE)
     )
-    messages = obstacle_messages(reading.record, reading.standing, project.journal.expected, project.now())
+    messages = obstacle_messages(reading.record, reading.standing, project.now(), project.journal.expected)
     return Shown(attempts, of_address, messages)
 
 
@@ -121,7 +121,7 @@ def list_entries(project: Project, where: str = "") -> list[Entry]:
 def verify_record(project: Project) -> Verified:
     """Check the chain and return the record. Raises RecordDamaged, which names the line, and RecordMissing."""
     reading = project.journal.read()
-    messages = obstacle_messages(reading.record, reading.standing, project.journal.expected, project.now())
+    messages = obstacle_messages(reading.record, reading.standing, project.now(), project.journal.expected)
     record = reading.record
     return Verified(project.journal.place, record.id, record.entries, record.head, reading.torn, messages)
 

@@ -61,7 +61,7 @@ def plan(
     selected = _selected(desired, record, selection, allow_empty=allow_empty)
     differing, undeclared = _differing(desired, record)
     pending = tuple(dict.fromkeys(unrecovered))
-    gates = pending + (obstacle_messages(record, standing, desired.record, now) if standing.obstacles else ())
+    gates = pending + (obstacle_messages(record, standing, now, desired.record) if standing.obstacles else ())
     strange = {name: foreign(target, record, (accounts or {}).get(name)) for name, target in desired.targets.items()}
     routes = Routes(desired, record)
     wishes = desired.subscriptions

@@ -116,7 +116,7 @@ def sent_again_later(attempt: Attempt, after: float, now: float) -> Message:
     """Return a message saying that an unknown create needs no action, because an apply after `after` sends it again."""
     known = "its call may be in flight" if attempt.in_flight(now) else "outcome unknown"
     what = f"{known}; nothing to do: the next apply after {stamp(after)} sends it again"
-    return Message("sent-again-later", what, attempt.address, settling(attempt)[2:])
+    return Message("sent-again-later", what, attempt.address, settling(attempt, after)[2:])
 
 
 def unresolved(attempt: Attempt, received: Mapping[str, tuple[str, str]], now: float) -> Message:

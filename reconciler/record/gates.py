@@ -180,7 +180,7 @@ def head_branch(place: str) -> str:
 LOST_FOR_GOOD = Step("if it is lost for good, run", ("reconciler", "state", "accept-loss"))
 
 
-def obstacle_messages(record: Record, standing: Standing, expected: str = "", now: float = 0.0) -> tuple[Message, ...]:
+def obstacle_messages(record: Record, standing: Standing, now: float, expected: str = "") -> tuple[Message, ...]:
     """Return a message for each obstacle of a record; `expected` is the id that `record:` in `config/` names.
 
     While the first gate is closed, the messages name only statements that can open it, because all others would be
@@ -241,7 +241,7 @@ def _message(obstacle: Obstacle, record: Record, standing: Standing, expected: s
     return Message(obstacle.value, what, standing.place, steps)
 
 
-def settling(attempt: Attempt, now: float = 0.0) -> tuple[Step, ...]:
+def settling(attempt: Attempt, now: float) -> tuple[Step, ...]:
     """Return the steps that resolve an unknown outcome. They name the earliest time if it is after `now`."""
     after = "" if attempt.settled(now) else f"after {stamp(attempt.settled_by)}, "
     exists = resolve_step(attempt, f"{after}if it exists, run", "--created")
@@ -281,7 +281,7 @@ def in_flight_until(loss: Loss) -> float:
     return datetime.fromisoformat(loss.at).timestamp() + IN_FLIGHT_AFTER_LOSS if loss.cause == "accepted" else 0.0
 
 
-def complete_step(when: str, losses: Iterable[Loss], now: float = 0.0) -> Step:
+def complete_step(when: str, losses: Iterable[Loss], now: float) -> Step:
     """Return the step that ends these losses. It names the earliest time to do so, if this time is after `now`.
 
     The command names the losses, so that it never ends a later loss if it is pasted late.

@@ -86,10 +86,10 @@ def _begin(statement: statements.Begin, context: StatementContext) -> Draft:
 def _accept_loss(context: StatementContext) -> Draft:
     record, standing = context.record, context.standing
     if Obstacle.OTHER_RECORD in standing.obstacles and record is not None:
-        raise Refused(*obstacle_messages(record, standing, context.expected)[:1])
+        raise Refused(*obstacle_messages(record, standing, context.now, context.expected)[:1])
     if context.continues and record is not None:
         what = f"the record continues at {record.closed_to}, where it is neither lost nor closed"
-        (closed,) = obstacle_messages(record, standing)
+        (closed,) = obstacle_messages(record, standing, context.now)
         raise Refused(Message("record-continues", what, standing.place, closed.steps[:-1]))
     facts: list[AnyFact] = []
     heads = standing.missing
@@ -281,7 +281,7 @@ def propose(statement: Statement, context: StatementContext, ids: Sequence[str] 
     `ids` are the ids of a proposal that was shown earlier; they are reused before new ones are drawn.
     """
     if context.record is not None and not isinstance(statement, UNGATED) and not context.standing.first_gate_open:
-        raise Refused(*obstacle_messages(context.record, context.standing, context.expected))
+        raise Refused(*obstacle_messages(context.record, context.standing, context.now, context.expected))
     drawn: list[str] = []
 
     def draw() -> str:

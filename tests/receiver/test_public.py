@@ -83,7 +83,7 @@ def test_impossible_settings(changes: dict[str, str]) -> None:
 def test_misuse() -> None:
     """No secret, one in place of several, and a body that is no bytes."""
     with pytest.raises(ValueError, match="no secret"):
-        Verifier(SCHEME, [])
+        Verifier(SCHEME, iter(()))
     with pytest.raises(ValueError, match="secret 2 is empty"):
         Verifier(SCHEME, ["s3cret", ""])
     for alone in ("s3cret", b"s3cret"):

@@ -317,10 +317,10 @@ def closed_gates() -> Iterator[tuple[str, Iterable[Message]]]:
             named = structs.replace(standing, named_by=named_by)
             for facts, obstacle in product(records, Obstacle):
                 alone = structs.replace(named, obstacles=(obstacle,))
-                yield obstacle, obstacle_messages(fold(lines_of([*facts, CLOSED])), alone, A, NOW)
-            yield "all", obstacle_messages(fold(lines_of([*COPIED[1:], CLOSED])), named, A, NOW)
+                yield obstacle, obstacle_messages(fold(lines_of([*facts, CLOSED])), alone, NOW, A)
+            yield "all", obstacle_messages(fold(lines_of([*COPIED[1:], CLOSED])), named, NOW, A)
             open_ones = structs.replace(named, obstacles=(Obstacle.LOSS_OPEN,))
-            yield "open", obstacle_messages(fold(lines_of(COPIED[1:])), open_ones, A, NOW + 900)
+            yield "open", obstacle_messages(fold(lines_of(COPIED[1:])), open_ones, NOW + 900, A)
     for call, now in product(LOST[::2], (NOW, NOW + 60)):
         (attempt,) = fold(lines_of([call])).attempts.values()
         yield "settling", [Message("unknown", "", attempt.address, settling(attempt, now))]
