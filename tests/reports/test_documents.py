@@ -20,11 +20,11 @@ from reconciler.reports import terminal
 from reconciler.reports.apply import apply_document
 from reconciler.reports.differences import differences
 from reconciler.reports.doctor import doctor_document, validation_document
-from reconciler.reports.document import Alert, Changed, Field, Table, Tone, alerts, sentence
-from reconciler.reports.letters import Purpose, letter, letters_by_target, one_line
+from reconciler.reports.document import Alert, Changed, Field, Table, Tone, sentence
+from reconciler.reports.letters import Purpose, letter, one_line
 from reconciler.reports.parity import parity_document
 from reconciler.reports.plan import plan_document
-from reconciler.reports.record import history_document, record_document
+from reconciler.reports.record import record_document
 from reconciler.reports.removals import removals_document
 from reconciler.reports.status import status_document
 from reconciler.reports.words import ago, counted, listed
@@ -57,16 +57,6 @@ def test_equal_errors_of_an_apply_are_told_once_with_their_addresses() -> None:
     assert alert.where == ("europe/staging/a", "europe/staging/b")
 
 
-def test_an_unresolved_create_is_told_with_both_ways_to_settle_it() -> None:
-    """The verdict names the exit code, and the letter asks the operator."""
-    document = apply_document(Applied((result(Done.UNKNOWN),), Verdict.UNRESOLVED, unresolved=(UNKNOWN,)))
-    text = terminal.render(document)
-    assert document.title == "1 outcome unknown (exit 3)."
-    assert f"reconciler state resolve {OFFERS} --created --attempt {UNKNOWN.id}" in text
-    assert f"reconciler state resolve {OFFERS} --not-created --attempt {UNKNOWN.id}" in text
-    assert "Does this webhook subscription of europe/staging exist?" in text
-
-
 @pytest.mark.parametrize(
     ("done", "unknown", "rest"),
     [(Done.CREATED, "", " Applied: 2 created."), (Done.UNKNOWN, "2 outcomes unknown and ", "")],
@@ -92,13 +82,6 @@ def test_what_is_unknown_comes_first(outcomes: tuple[Done, ...], signal: int | N
     """It needs a person. The code is that of the process, so a signal's is not named as 3."""
     applied = Applied(tuple(map(result, outcomes)), Verdict.UNRESOLVED, unresolved=(UNKNOWN,), signal=signal)
     assert title == apply_document(applied).title
-
-
-@pytest.mark.parametrize("detail", ["the response was cut off after 7 bytes", None])
-def test_a_response_that_is_lost_is_told(detail: str | None) -> None:
-    """It may have held the only copy of a secret, which the operator knows too."""
-    text = terminal.render(apply_document(Applied((result(Done.CREATED, attempt=ID, detail=detail),), Verdict.DONE)))
-    assert (detail is not None) is (f"reconciler secret set {OFFERS} --attempt {ID}" in text)
 
 
 def test_what_another_run_did_is_no_error() -> None:
@@ -154,26 +137,6 @@ def test_each_blocked_create_is_told_with_its_own_way_on(is_first: bool) -> None
         assert alert.where == tuple(str(result.address) for result in results)
 
 
-@pytest.mark.parametrize("outcome", [Done.REJECTED, Done.NOT_SENT, Done.SKIPPED])
-def test_an_apply_that_did_nothing_says_so(outcome: Done) -> None:
-    """The word "applied" is kept for what was done, here or by another run."""
-    blocked = plan(change(Action.BLOCKED, block=Block.WAITS))
-    title = apply_document(Applied((result(outcome),), Verdict.FAILED, left=blocked)).title
-    assert title.startswith("Nothing applied: 1 ")
-    other = result(Done.CREATED, "europe/staging/other")
-    title = apply_document(Applied((result(outcome), other), Verdict.FAILED, left=blocked)).title
-    assert title.startswith("Applied: 1 c")
-
-
-@pytest.mark.parametrize(
-    ("status", "step"), [(409, f"reconciler state import {OFFERS}"), (429, "the next apply tries again")]
-)
-def test_a_rejection_names_the_next_step(status: int, step: str) -> None:
-    """409 may mean that the subscription exists; 429 means that nothing is wrong with it."""
-    document = apply_document(Applied((result(Done.REJECTED, status=status, detail="rejected"),), Verdict.FAILED))
-    assert step in terminal.render(document)
-
-
 def test_an_apply_without_changes_says_no_less_than_a_plan() -> None:
     """It repeats what differs, and only else that all matches."""
     same = apply_document(Applied((), Verdict.DONE, left=plan(unchanged=2)))
@@ -198,27 +161,15 @@ def test_a_letter_names_the_url_and_the_attempt(purpose: Purpose) -> None:
     assert all(found in text for found in (URL, ID, "ONB10011", "subscriptionId s1"))
 
 
-def test_a_letter_about_several_numbers_them() -> None:
-    """One function writes the letter about one and about many."""
-    lines = letter([attempt(), attempt(url="https://x.example")], Purpose.DELETE)
-    assert lines[0] == "Please delete these webhook subscriptions of europe/staging:"
-    assert [line[:2] for line in lines if "URL:" in line] == ["1.", "2."]
-
-
 def test_a_letter_about_some_codes_says_which_to_keep() -> None:
     """The rest of the subscription stays."""
     part = attempt(codes=("A", "B"), requested_codes=("A",))
     text = one_line(letter([part], Purpose.DELETE))
     assert text.startswith("Please delete only the event codes below from this webhook subscription of europe/staging:")
     assert "event codes: A delete only these event codes; keep the other 1: B" in text
-    assert "where stated, only some" in letter([attempt(requested_codes=("ONB10011",)), part], Purpose.DELETE)[0]
-
-
-def test_there_is_one_letter_for_each_target() -> None:
-    """Operators differ."""
-    found = [attempt(), attempt("europe/production/offers"), attempt("europe/staging/x")]
-    titles = [f"Ask the operator (europe/{stage})" for stage in ("production", "staging")]
-    assert titles == [made.title for made in letters_by_target(found, Purpose.ASK)]
+    assert "where stated, only some" in letter([attempt(), part], Purpose.DELETE)[0]
+    kept = letter([attempt(cancelled={"ONB10011": AT}), attempt(codes=("A", "B"), cancelled={"A": AT})], Purpose.KEEP)
+    assert kept[0].startswith("Please keep the event codes below for these")
 
 
 def test_a_status_gives_codes_in_one_line() -> None:
@@ -261,27 +212,6 @@ def test_results_in_a_recovery_file_are_recovered_first() -> None:
         assert (1, 0) == (text.count("state recover"), text.count("state resolve"))
 
 
-def test_an_unresolved_create_that_blocks_a_change_is_told_once() -> None:
-    """The reason of the change says it, and else the status does."""
-    blocked = change(Action.BLOCKED, block=Block.UNRESOLVED, blocking=(UNKNOWN,), reasons=(Message("u", "unknown"),))
-    known = status_of(states.ObservedAttempt(UNKNOWN, {}), plan=plan(blocked))
-    assert len(status_document(known).alerts) == 1
-    assert len(status_document(status_of(states.ObservedAttempt(UNKNOWN, {}))).alerts) == 1
-
-
-def test_a_create_that_may_exist_is_listed_alone_too() -> None:
-    """It is not hidden because nothing is known to be in force."""
-    text = status_text(states.ObservedAttempt(UNKNOWN, {}))
-    assert (True, False) == (text.count(UNKNOWN.id) > 2, "Nothing is in force" in text)
-
-
-def test_a_request_that_was_cancelled_is_doubted() -> None:
-    """The operator may have removed it all the same."""
-    doubted = attempt(cancelled=dict.fromkeys(attempt().codes, AT))
-    text = status_text(states.ObservedAttempt(attempt(), {}), cancelled=(doubted,))
-    assert f"reconciler removal confirm {OFFERS} --attempt {ID}\n" in text
-
-
 def test_a_cancelled_request_for_some_codes_is_about_these_alone() -> None:
     """What is to be confirmed, and what the operator is to keep, are its codes, not the subscription."""
     partial = attempt(codes=("A", "B"), cancelled={"A": AT})
@@ -290,14 +220,6 @@ def test_a_cancelled_request_for_some_codes_is_about_these_alone() -> None:
     first, _, _, codes, *_ = letter([partial], Purpose.KEEP)
     assert first.startswith("Please keep the event codes below for this webhook subscription")
     assert codes == "event codes: A"
-
-
-@pytest.mark.parametrize("settled", [1.0, NOW + 60])
-def test_the_operator_is_asked_about_no_call_in_flight(settled: float) -> None:
-    """The list has no question yet, so the status does not name it."""
-    pending = attempt(status=Status.PENDING, outcome=None, settled_by=settled)
-    named = "reconciler removal list" in status_text(states.ObservedAttempt(pending, {}))
-    assert named is (settled < NOW)
 
 
 def test_a_removal_list_says_what_to_run_then() -> None:
@@ -325,19 +247,6 @@ def test_removals_are_confirmed_together_where_one_command_can_name_them() -> No
         f"reconciler removal confirm 'europe/staging/*' --attempt {ids[1]} --attempt {ids[4]}",
         f"reconciler removal confirm europe/staging/c --attempt {ids[2]} --code B",
     ] == [line.strip() for line in text.splitlines() if "removal confirm" in line]
-
-
-def test_what_was_sent_again_can_be_settled_with_the_operators_answer() -> None:
-    """The list that asks about it has the commands for both answers."""
-    retried = attempt(id="c" * 32, status=Status.UNKNOWN, superseded_by=(ID,))
-    text = terminal.render(removals_document([states.Removals(STAGING, AT, unknown=(retried,))]))
-    assert [1, 1] == [text.count(f"{word} --attempt {retried.id}") for word in (" --created", "--not-created")]
-    assert "removal list" not in text
-
-
-def test_nothing_awaits_removal() -> None:
-    """The list says so."""
-    assert removals_document([]).title == "Nothing awaits removal."
 
 
 def test_parity_says_once_what_differs_as_desired_and_in_force() -> None:
@@ -428,14 +337,6 @@ def test_a_validation_names_every_mistake_with_its_place() -> None:
     assert validation_document([], [mistake], 2).title == "Valid: 2 subscriptions, 1 warning."
 
 
-def test_messages_with_one_cause_have_their_commands_together() -> None:
-    """The text of a step is said once."""
-    messages = [Message("m", "unknown", name, (step("to settle it, run", "reconciler", name),)) for name in "ab"]
-    (alert,) = alerts(messages)
-    assert alert.where == ("a", "b")
-    assert [todo.commands for todo in alert.todos] == [(("reconciler", "a"), ("reconciler", "b"))]
-
-
 def test_a_message_is_one_sentence_for_logs() -> None:
     """Its commands have the global flags in use."""
     message = Message("m", "not found", "config", (step("run", "reconciler", "init"), step("or look")))
@@ -453,11 +354,6 @@ def test_the_record_shows_an_address_whole() -> None:
     assert table.endswith("1 subscription in force, 1 unresolved create.\n")
 
 
-def test_the_history_counts_its_entries() -> None:
-    """A table with a row for each."""
-    assert history_document([("1", AT, "ada", OFFERS, "created")]).title == "1 entry."
-
-
 def test_equal_sides_do_not_differ() -> None:
     """And nothing is imported for them."""
     assert differences({"a": {"x"}}, {"a": {"x"}}) == ()
@@ -467,7 +363,7 @@ def test_equal_sides_do_not_differ() -> None:
     ("text", "expected"),
     [
         (counted(1, "code"), "1 code"), (counted(2, "entry", "entries"), "2 entries"), (listed([]), ""),
-        (listed("a"), "a"), (listed("abc"), "a, b and c"), (listed("abcde", 2), "a, b and 3 more"),
+        (listed("a"), "a"), (listed("abc", 2), "a, b and c"), (listed("abcde", 2), "a, b and 3 more"),
         (ago("2026-11-01T08:00:00Z", NOW), "2026-11-01T08:00:00Z (2 hours ago)"),
         (ago("2026-11-01T09:59:30Z", NOW), "2026-11-01T09:59:30Z (less than a minute ago)"),
         (ago("2026-11-02T08:00:00Z", NOW), "2026-11-02T08:00:00Z (in the future, according to this machine's clock)"),

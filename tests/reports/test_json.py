@@ -35,23 +35,6 @@ def test_a_plan_of_anything_is_a_document_that_no_runner_obeys(drawn: Plan) -> N
     ]
 
 
-def test_a_status_lists_per_address_the_live_attempt_and_those_that_it_supersedes() -> None:
-    """An endpoint reads there what it may drop."""
-    observed = states.ObservedAttempt(attempt(), {"ONB10011": states.Evidence(states.Proof.PROVEN, AT)}, ("old",))
-    known = states.ProjectStatus(0.0, (states.TargetStatus(STAGING, (observed,)),), plan(unchanged=1))
-    (entry,) = status_json(known)["targets"][STAGING]["addresses"].values()
-    assert (entry["live"], entry["supersedes"]) == (ID, ["old"])
-    assert entry["attempts"][0]["received"] == {"ONB10011": {"proof": "proven", "last": AT}}
-
-
-def test_a_removal_list_has_the_message_and_what_it_is_about() -> None:
-    """One entry for each target, with the ids of the attempts."""
-    awaiting = states.AwaitingRemoval(attempt(requested_codes=("ONB10011",)), ("ONB10011",), AT)
-    (entry,) = removals_json([states.Removals(STAGING, AT, (awaiting,))])["targets"]
-    assert entry["awaiting"][0]["attempt"] == ID
-    assert ID in entry["text"]
-
-
 def test_what_is_found_has_its_name_its_place_and_its_commands() -> None:
     """Messages are data in JSON too."""
     message = Message("bad", "wrong", "", (step("run", "reconciler", "init"),), Place("config/a.yaml", 1, 2))

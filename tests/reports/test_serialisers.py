@@ -291,3 +291,16 @@ def test_global_flags_follow_the_name_of_the_program_alone() -> None:
     """They are quoted, and other programs' commands stay as they are."""
     assert command_line(("reconciler", "plan"), FLAGS) == "reconciler --config 'other config' plan"
     assert command_line(("git", "push"), FLAGS) == "git push"
+
+
+def test_the_parts_of_a_document_stand_in_one_order() -> None:
+    """A terminal ends with what is to be done; a page begins with what changes."""
+    one, two, three, four = ((doc.Paragraph(f"p-{word}"),) for word in ("alerts", "body", "summary", "folded"))
+    following, folded = doc.Commands((doc.Todo("p-next"),)), (doc.Details("p-details", four),)
+    document = doc.Document("x", "p-title", doc.Tone.PLAIN, (("p-facts", "x"),), one, two, three, following, folded)
+    for text, order in (
+        (markdown.render(document), "title alerts body summary next facts details folded"),
+        (terminal.render(document, VERBOSE), "alerts body summary title next facts details folded"),
+        (html.render(document).partition("<body>")[2], "title facts body alerts summary next details folded"),
+    ):
+        assert order.split() == re.findall("p-([a-z]+)", text)

@@ -25,12 +25,21 @@ from reconciler.model.record import Status
 from reconciler.reports import document as doc
 from reconciler.reports.apply import apply_document, removal_letters, result_row
 from reconciler.reports.doctor import doctor_document
-from reconciler.reports.json import applied_json, parity_json, plan_json, removals_json, render, status_json
+from reconciler.reports.json import (
+    applied_json,
+    parity_json,
+    plan_json,
+    removals_json,
+    render,
+    status_json,
+    validation_json,
+)
 from reconciler.reports.parity import parity_document
 from reconciler.reports.plan import plan_document
 from reconciler.reports.record import history_document, record_document
 from reconciler.reports.removals import removals_document
 from reconciler.reports.status import status_document
+from reports.variants import NOW, PRODUCTION, applies, plans, statuses, variants
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,8 +47,6 @@ if TYPE_CHECKING:
 
 WHOLE = Path(__file__).with_name("whole.txt")
 PLACE = Place("config/a.yaml", 1, 1)
-NOW = 1_793_527_200.0  # 2026-11-01T10:00:00Z
-PRODUCTION = TargetName("europe/production")
 LOST = attempt(id="c" * 32, status=Status.UNKNOWN, outcome=Outcome.UNKNOWN, url=f"{URL}/c")
 GIVEN_UP = attempt(id="d" * 32, status=Status.UNKNOWN, outcome=Outcome.UNKNOWN, superseded_by=(ID,), url=f"{URL}/d")
 GOING = attempt(
@@ -129,25 +136,30 @@ def pairs() -> states.Pairs:
 def shape(document: doc.Document) -> list[str]:
     """Return a line for each block of a document, without its words: kind, tone, places, rows and commands."""
     lines = []
-    sections = (
-        document.alerts, document.body, document.summary, (document.next,) if document.next else (), document.details,
-    )  # fmt: skip
-    for blocks in sections:
-        lines.append("--")
-        for block in blocks:
-            lines += _shape(block)
-    return [document.tone, *map("=".join, document.facts), *lines]
+    following = (document.next,) if document.next else ()
+    sections = {"alerts": document.alerts, "body": document.body, "summary": document.summary, "next": following}
+    for name, blocks in {**sections, "details": document.details}.items():
+        if blocks:
+            lines += [f"-- {name}", *(line for block in blocks for line in _shape(block))]
+    return [_data(document.title, document.tone), *map("=".join, document.facts), *lines]
+
+
+def _data(text: str, tone: str = "") -> str:
+    """Return the numbers, places and codes of a text, without its other words."""
+    found = re.findall(r"[^\s,;()]*[0-9/](?:[.:](?=\S)|[^\s,;():.])*|\b[A-Z]\b", text)
+    return " ".join(filter(None, (tone, *found)))
 
 
 def _shape(block: doc.Block) -> Iterator[str]:
     todos: tuple[doc.Todo, ...] = ()
     match block:
         case doc.Alert():
-            yield f"{block.label} {block.tone} {' '.join(block.where)}".rstrip()
+            yield " ".join(filter(None, (block.label, block.tone, *block.where, _data(block.what))))
             todos = block.todos
         case doc.Changed():
             fields = " ".join(f"{field.name}:{field.before}>{field.after}" for field in block.fields)
-            yield f"{block.sign} {block.title} {block.tone} {fields} {[note.tone.value for note in block.notes]}"
+            yield " ".join(filter(None, (block.sign, block.title, _data(block.action), block.tone, fields)))
+            yield from (f"  {_data(note.text, note.tone)}" for note in block.notes)
             todos = block.todos
         case doc.Table():
             rows = zip_longest((block.head, *block.rows), ("", *block.tones), fillvalue="")
@@ -155,21 +167,21 @@ def _shape(block: doc.Block) -> Iterator[str]:
         case doc.Facts():
             yield from map("=".join, block.rows)
         case doc.Letter():
-            yield from (word for line in block.lines for word in re.findall("[0-9a-f]{32}", line))
+            yield from filter(None, map(_data, (block.title, *block.lines)))
         case doc.Heading() | doc.Paragraph():
-            yield f"{type(block).__name__} {block.tone}"
+            yield f"{type(block).__name__} {_data(block.text, block.tone)}"
         case doc.Commands():
             todos = block.todos
         case doc.Details():
             yield from (line for inner in block.blocks for line in _shape(inner))
-    yield from (" ".join(command) for todo in todos for command in todo.commands)
+    yield from (" ".join(words) for todo in todos for words in ((_data(todo.text, ">"),), *todo.commands))
 
 
 def documents() -> dict[str, doc.Document]:
     """Return each report with everything that it can say, by name."""
     blocked = change(Action.BLOCKED, block=Reason.FOREIGN, reasons=(Message("foreign", "another service"),))
     other = change(Action.BLOCKED, "europe/staging/f", block=Reason.DEPENDS, reasons=(Message("d", "it depends"),))
-    findings = [Finding("record", health, Message(f"doctor-record-{health}", health, "here")) for health in Health]
+    findings = [Finding("record", health, Message(health, health, "here", (), PLACE)) for health in Health]
     return {
         "plan": plan_document(PLAN, [GATE], "", [Subscription(OFFERS, ("ONB10011", "Y"), URL, URL, PLACE)]),
         "saved": plan_document(plan(change(), gates=(GATE,)), saved="plan.json"),
@@ -181,6 +193,7 @@ def documents() -> dict[str, doc.Document]:
         "show": record_document([HELD, LOST], [GATE], whole=True),
         "table": record_document([HELD, LOST], [GATE], whole=False),
         "history": history_document([("1", AT, "ada", OFFERS, "created")]), "doctor": doctor_document(findings),
+        **variants(),
     }  # fmt: skip
 
 
@@ -189,10 +202,17 @@ def shown() -> str:
     lines = [line for name, document in documents().items() for line in (f"== {name}", *shape(document))]
     for document in (
         plan_json(PLAN) | {"tool_version": ""}, applied_json(applied(), removal_letters(applied())),
-        status_json(status()), parity_json(pairs()), removals_json(removals()),
+        status_json(status()), parity_json(pairs()), removals_json(removals()), status_json(statuses()["seen"]),
+        applied_json(applies()["two"], ()), parity_json(states.Pairs((), gates=(GATE,))), validation_json([], [GATE]),
+        plan_json(plans()["many"]) | {"tool_version": "", "changes": plan_json(plans()["removal"])["changes"]},
     ):  # fmt: skip
-        lines += ["== JSON", re.sub('"[^"\n]*"', lambda text: '"…"' if " " in text[0] else text[0], render(document))]
+        lines += ["== JSON", re.sub('"[^"\n]*"', _string, render(document))]
     return "\n".join([*lines, ""])
+
+
+def _string(found: re.Match[str]) -> str:
+    text = found[0][1:-1].replace("\\n", " ")
+    return f'"{_data(text, "…")}"' if " " in found[0] else found[0]
 
 
 def test_every_report_has_all_its_parts() -> None:
@@ -206,7 +226,7 @@ def test_a_bad_outcome_makes_an_apply_red(done: Done) -> None:
     (found,) = (result for result in applied().results[:7] if result.outcome is done)
     is_bad = done in {Done.REJECTED, Done.NOT_SENT, Done.UNKNOWN}
     both = apply_document(Applied((found, applied().results[0]), Verdict.DONE, left=plan(WAITS)))
-    assert (both.tone == "error", ID in result_row(found)) == (is_bad, False)
+    assert (both.tone == "error", ID in result_row(found), both.title[:8]) == (is_bad, False, "Applied:")
     title = apply_document(Applied((found,), Verdict.DONE, left=plan(WAITS))).title
     assert title.startswith("Nothing applied") is (done in {Done.REJECTED, Done.NOT_SENT, Done.SKIPPED})
 
