@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from contextlib import suppress
 from importlib import import_module
@@ -20,9 +19,8 @@ if TYPE_CHECKING:
 
 Entry = tuple[str, str]
 """The module and name of a command in this package ("plan:plan"), and its line in the help."""
-_EMPTY_OPTION = re.compile(r"--[^=]*=")
-_ONE_DASH = re.compile(r"(-(?:target|auto-approve|out|detailed-exitcode))(?:=.*)?")
-"""Matches options as Terraform writes them. Click would read `-target=X` as `-t arget=X`."""
+_ONE_DASH = ("-target", "-auto-approve", "-out", "-detailed-exitcode")
+"""Options as Terraform writes them. Click would read `-target=X` as `-t arget=X`."""
 
 
 class Context(click.Context):
@@ -48,10 +46,10 @@ class Group(click.Group):
 
         Without arguments, print the help to stderr and exit with 1.
         """
-        if any(not word or _EMPTY_OPTION.fullmatch(word) for word in args):
+        if any(not word or (word.startswith("--") and word.find("=") == len(word) - 1) for word in args):
             raise click.UsageError("an option or argument is empty", ctx)
-        if found := next(filter(None, map(_ONE_DASH.fullmatch, args)), None):
-            raise click.UsageError(f"{found[0]} has one dash; write -{found[1]}", ctx)
+        if found := [word for word in args if word.partition("=")[0] in _ONE_DASH]:
+            raise click.UsageError(f"{found[0]} has one dash; write -{found[0].partition('=')[0]}", ctx)
         if not args and not ctx.resilient_parsing:
             with suppress(OSError):
                 click.echo(ctx.get_help(), err=True)
