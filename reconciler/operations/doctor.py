@@ -147,9 +147,9 @@ def _check_record(project: Project, targets: Iterable[Target]) -> Iterator[Findi
             yield Finding("record", Health.FAILED, message)
     for message in dict.fromkeys(recovery_messages(project, reading).values()):
         yield Finding("record", Health.FAILED, message)
-    bare = [attempt for attempt in record.attempts.values() if attempt.in_force]
-    bare = [attempt for attempt in bare if project.desired.verification and not (attempt.responses or attempt.secrets)]
-    if bare:
+    in_force = (attempt for attempt in record.attempts.values() if attempt.in_force)
+    bare = [attempt for attempt in in_force if not (attempt.responses or attempt.secrets)]
+    if bare and project.desired.verification:
         what = f"notifications of {counted(len(bare), 'subscription')} cannot be verified: no secret is recorded"
         yield _finding(Health.WARNING, "record", what, bare[0].address, secret_step(bare[0]))
     if reading.torn:

@@ -80,18 +80,21 @@ def refuse_changed(plan: Plan, digest: str, saved: SavedPlan | None = None, file
 
     Also raise Refused unless the requests in `saved`, which a person has reviewed, equal those of the plan.
     """
-    requests = {(str(change.address), change.digest): encode(request_json(change.request)) for change in plan.changes}
-    shown = saved.changes if saved else ()
-    edited = [each.address for each in shown if requests.get((each.address, each.digest)) != encode(each.request)]
-    if plan.digest == digest and not edited:
-        return
     if plan.digest == digest:
-        what = f"the saved plan was edited: its digest does not match the requests for {', '.join(edited)}"
-        raise Refused(Message("plan-edited", what, str(file), (Step("save the plan again, and review it"),)))
+        if edited := _edited(plan, saved.changes if saved else ()):
+            what = f"the saved plan was edited: its digest does not match the requests for {', '.join(edited)}"
+            raise Refused(Message("plan-edited", what, str(file), (Step("save the plan again, and review it"),)))
+        return
     review = Step("review the new plan", ("reconciler", "plan", *plan.options, *(("--out", str(file)) if file else ())))
     detail = () if saved is None else _differences(plan, saved)
     what = "the plan has changed since it was reviewed; nothing was sent"
     raise Refused(Message("plan-changed", what, digest[:_DIGEST_SHOWN], (*detail, review)))
+
+
+def _edited(plan: Plan, shown: Iterable[SavedChange]) -> list[str]:
+    """Return the addresses of the saved changes whose request is not the request that their digest stands for."""
+    requests = {(str(change.address), change.digest): encode(request_json(change.request)) for change in plan.changes}
+    return [each.address for each in shown if requests.get((each.address, each.digest)) != encode(each.request)]
 
 
 def _differences(plan: Plan, saved: SavedPlan) -> tuple[Step, ...]:

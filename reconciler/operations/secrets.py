@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from reconciler.errors import Message, ReconcilerError, RecordError, Refused, step
 from reconciler.operations.responses import Responses, fields_of
+from reconciler.record.gates import secret_command
 from reconciler.record.statements import SetSecret
 
 if TYPE_CHECKING:
@@ -31,8 +32,8 @@ def response_of(project: Project, address: str, attempts: Sequence[str], identit
     texts = {attempt.id: _texts(responses, attempt) for attempt in known_to_deliver or there}
     kept = {attempt: known for attempt, known in texts.items() if known}
     if not kept:
-        named = ("--attempt", there[0].id) if attempts else ()
-        steps = (step("ask the operator for the secret, then run", "reconciler", "secret", "set", address, *named),)
+        named = secret_command(address, there[0].id if attempts else "")
+        steps = (step("ask the operator for the secret, then run", *named),)
         raise RecordError(Message("no-response", "no create response is recorded", address, steps))
     if len(kept) > 1:
         given = ("--identity", str(identity)) if identity else ()
@@ -50,8 +51,7 @@ def secret_statement(project: Project, address: str, attempts: Sequence[str], se
     if len(live) != 1:
         possible = live or [attempt for attempt in there if attempt.unresolved]
         when = "" if live else "if the operator says that the subscription exists, run"
-        set_it = ("reconciler", "secret", "set", address, "--attempt")
-        steps = tuple(step(when, *set_it, attempt.id) for attempt in possible)
+        steps = tuple(step(when, *secret_command(address, attempt.id)) for attempt in possible)
         what = "several attempts are in force; name one" if live else "no attempt is in force"
         raise Refused(Message("several-attempts" if live else "none-in-force", what, address, steps))
     if b"\n" in secret.strip(b"\n"):
@@ -83,7 +83,7 @@ def secrets_of(project: Project, address: str, identity: Path | None) -> set[byt
     attempts = _at(project.journal.read().record, address, ())
     secrets = {secret for attempt in attempts for secret in _secrets(responses, attempt, identity)}
     if not secrets:
-        steps = (step("if you have the secret, run", "reconciler", "secret", "set", address),)
+        steps = (step("if you have the secret, run", *secret_command(address)),)
         raise RecordError(Message("no-secret", "no secret is recorded", address, steps))
     return secrets
 

@@ -16,7 +16,7 @@ from reconciler.model.record import Status, is_recorded_twice
 from reconciler.model.url import normal_url
 from reconciler.record import facts as fact
 from reconciler.record.facts import Exists, What
-from reconciler.record.gates import removal_command, resolve_step, settling
+from reconciler.record.gates import removal_command, resolve_step, secret_command, settling
 from reconciler.record.statements import CancelRemoval, ConfirmRemoval, Draft, RequestRemoval
 from reconciler.values import later, stamp
 
@@ -53,7 +53,7 @@ def selected(record: Record, where: str, attempts: Sequence[str]) -> list[Attemp
 def secret_step(attempt: Attempt) -> Step:
     """Return the step that records the secret of a create whose answer was lost."""
     lost = "its response, with the secret, was lost: ask the operator for the secret, then run"
-    return step(lost, "reconciler", "secret", "set", attempt.address, "--attempt", attempt.id)
+    return step(lost, *secret_command(attempt.address, attempt.id))
 
 
 def _without_secret(attempt: Attempt) -> Message:
@@ -315,9 +315,7 @@ def set_secret(statement: SetSecret, context: StatementContext, record: Record) 
     named = (statement.attempt,) if statement.attempt else ()
     attempts = [a for a in selected(record, statement.where, named) if a.status is not Status.GONE or named]
     if len(attempts) != 1:
-        choices = tuple(
-            step("", "reconciler", "secret", "set", attempt.address, "--attempt", attempt.id) for attempt in attempts
-        )
+        choices = tuple(step("", *secret_command(attempt.address, attempt.id)) for attempt in attempts)
         what = "several subscriptions there" if attempts else "nothing is in force there"
         raise Refused(Message("attempt-ambiguous", what, statement.where, choices))
     at = max(context.at, later(attempts[0].at, timedelta(seconds=1)))  # of two secrets, the one set last counts

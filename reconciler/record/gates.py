@@ -256,6 +256,11 @@ def resolve_step(attempt: Attempt, text: str, outcome: str, *, force: bool = Fal
     return step(text, *words, *(("--force",) if force else ()))
 
 
+def secret_command(address: str, attempt: str = "") -> tuple[str, ...]:
+    """Return the words of the command `secret set`. They name the attempt, if its id is given."""
+    return "reconciler", "secret", "set", address, *(("--attempt", attempt) if attempt else ())
+
+
 def removal_command(verb: str, attempt: Attempt, codes: Collection[str]) -> tuple[str, ...]:
     """Return the words of the command `removal VERB` for these codes of an attempt."""
     options = removal_options((attempt.id,), codes_to_name(attempt, codes))

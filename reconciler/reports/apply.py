@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from reconciler.errors import Message, step
 from reconciler.model.plan import Action, Block, Done, Verdict
 from reconciler.planning.reasons import unresolved
-from reconciler.record.gates import removal_options
+from reconciler.record.gates import removal_options, secret_command
 from reconciler.reports.document import Commands, Document, Letter, Paragraph, Table, Todo, Tone, alerts
 from reconciler.reports.letters import Purpose, letter, letters_by_target, one_line
 from reconciler.reports.plan import describe_differences, superseded_alerts, verdict
@@ -140,13 +140,9 @@ def _incomplete(applied: Applied) -> Iterator[Message]:
     """Yield a warning about each create whose response is incomplete or could not be saved."""
     for result in applied.results:
         if result.outcome is Done.CREATED and result.detail:
-            set_it = ("reconciler", "secret", "set", result.address, "--attempt", str(result.attempt))
-            yield Message(
-                "response-lost",
-                result.detail,
-                result.address,
-                (step("ask the operator for its secret, then run", *set_it),),
-            )
+            command = secret_command(result.address, result.attempt or "")
+            ask = step("ask the operator for its secret, then run", *command)
+            yield Message("response-lost", result.detail, result.address, (ask,))
 
 
 def _problem(result: Result, applied: Applied) -> Message:
