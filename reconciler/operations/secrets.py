@@ -54,12 +54,12 @@ def secret_statement(project: Project, address: str, attempts: Sequence[str], se
         steps = tuple(step(when, *secret_command(address, attempt.id)) for attempt in possible)
         what = "several attempts are in force; name one" if live else "no attempt is in force"
         raise Refused(Message("several-attempts" if live else "none-in-force", what, address, steps))
-    if b"\n" in secret.strip(b"\n"):
-        raise Refused(Message("secret-of-lines", "expected one line", address, (step("give only the secret"),)))
     if fields_of(secret):
         show = ("reconciler", "secret", "show", address, "--attempt", live[0].id, "--field", "NAME")
         steps = (step("give only the field with the secret, as printed by", *show),)
         raise Refused(Message("secret-is-object", "expected the secret alone, got a JSON object", address, steps))
+    if b"\n" in secret.strip(b"\n"):
+        raise Refused(Message("secret-of-lines", "expected one line", address, (step("give only the secret"),)))
     return SetSecret(address, _responses(project).text_of_secret(live[0].id, secret), live[0].id)
 
 

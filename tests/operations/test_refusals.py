@@ -183,7 +183,7 @@ REFUSED: list[Row] = [
     (lambda at: (at.gone(), secret_statement(at.project, OFFERS, (), b"x")), "none-in-force", OFFERS, []),
     (lambda at: secret_statement(at.having(*unknown(D, LOST)), LOST, (), b"x"), "none-in-force", LOST,
      [f"reconciler secret set {LOST} --attempt {D}"]),
-    (lambda at: secret_statement(at.project, OFFERS, (A,), b' {"id": "1", "key": "x"}'), "secret-is-object", OFFERS,
+    (lambda at: secret_statement(at.project, OFFERS, (A,), b' {"id": "1",\n "key": "x"}'), "secret-is-object", OFFERS,
      [f"{SHOWN} --attempt {A} --field NAME"]),
     (lambda at: secrets_of(at.project, OFFERS, None), "no-secret", OFFERS, [SET]),
     (lambda at: find_attempts(at.project, "offers"), "bad-address", "offers", []),
