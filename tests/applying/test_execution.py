@@ -18,7 +18,7 @@ from support.memory_record import AT, DOWN, append, record_of
 
 from reconciler import applying
 from reconciler.applying import driver
-from reconciler.applying.driver import Performer
+from reconciler.applying.driver import Performer, message_of
 from reconciler.applying.events import Limits
 from reconciler.applying.execution import carry_out
 from reconciler.errors import Message, StoreUnavailable
@@ -194,14 +194,17 @@ def test_what_an_intent_that_was_given_up_came_to_is_recorded_or_saved(works: st
 
 
 @pytest.mark.parametrize("overdue", [False, True])
-def test_a_record_that_cannot_be_read_is_not_applied_to(overdue: bool) -> None:
+@pytest.mark.parametrize("problem", [
+    StoreUnavailable(*(Message(name, name) for name in ("first", "second"))), RuntimeError("a bug"),
+])  # fmt: skip
+def test_a_record_that_cannot_be_read_is_not_applied_to(overdue: bool, problem: Exception) -> None:
     """Everything is skipped, with the first reason, and all are told; what the plan called unresolved is so still."""
     case = Apply(wanting("a", "b"), *[theirs("b", 5.0)] * overdue)
-    problem = StoreUnavailable(*(Message(name, name) for name in ("first", "second")))
     applied = carry_out(case.plan, case.reading, case.with_ports(read=Mock(side_effect=problem)), LIMITS)
     assert (Verdict.UNRESOLVED if overdue else Verdict.FAILED) is applied.verdict
-    assert ({"a": "skipped", "b": "skipped"}, problem.messages) == (outcomes(applied), applied.messages)
-    assert {"first"} == {result.detail for result in applied.results}
+    told = getattr(problem, "messages", None) or (message_of(problem),)
+    assert ({"a": "skipped", "b": "skipped"}, told) == (outcomes(applied), applied.messages)
+    assert {told[0].what} == {result.detail for result in applied.results}
 
 
 def test_a_record_without_what_was_planned_on_is_not_applied_to() -> None:
