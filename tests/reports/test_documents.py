@@ -227,11 +227,13 @@ def test_a_removal_list_says_what_to_run_then() -> None:
     staying = attempt(id="d" * 32, fields={"subscriptionId": "s1"})
     partial = attempt(codes=("A", "B"), requested_codes=("A",))
     awaiting = states.AwaitingRemoval(partial, ("A",), AT, (staying,))
-    document = removals_document([states.Removals(STAGING, AT, (awaiting,))])
+    rest = states.AwaitingRemoval(attempt(codes=("B",), removed_codes=("A",), id="e" * 32), ("B",), AT)
+    document = removals_document([states.Removals(STAGING, AT, (awaiting, rest))])
     text = terminal.render(document)
     assert f"reconciler removal confirm {OFFERS} --attempt {ID} --code A" in text
+    assert f"reconciler removal confirm {OFFERS} --attempt {rest.attempt.id} --code B" in text
     assert f"our reference {staying.id}, subscriptionId s1, " in text
-    assert document.title == "1 removal awaited."
+    assert document.title == "2 removals awaited."
 
 
 def test_removals_are_confirmed_together_where_one_command_can_name_them() -> None:

@@ -15,6 +15,7 @@ from support.refusals import raised
 
 from reconciler import disk
 from reconciler.errors import HeadMoved, RecordError, StoreUnavailable
+from reconciler.record.store import Stored
 from reconciler.stores import files
 from reconciler.stores.files import FileStore
 
@@ -144,6 +145,12 @@ def test_link_to_the_file(tmp_path: Path, path: Path, store: Store) -> None:
     (tmp_path / "state.jsonl").symlink_to(path)
     for link in (tmp_path / "link" / "state.jsonl", tmp_path / "state.jsonl"):
         assert (store.place, store.path) == (FileStore(link).place, FileStore(link).path)
+
+
+def test_empty_file(path: Path, store: Store) -> None:
+    """A file without a byte is a damaged record, not a missing one."""
+    path.write_bytes(b"")
+    assert store.read() == Stored(b"")
 
 
 @pytest.mark.parametrize("kind", ["link", "directory", "pipe"])
