@@ -87,16 +87,17 @@ def test_a_signal_has_a_code_of_its_own(number: signal.Signals, code: int, proje
     assert project("validate") == (code, "", "Error: interrupted\n")
 
 
-def test_an_unexpected_error_is_a_line_without_its_text(project: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its text may hold a secret; -v shows where it came from."""
+@pytest.mark.parametrize("where", ["reconciler.desired.load_sound", "reconciler.cli.commands.import_module"])
+def test_an_unexpected_error_is_a_line_without_its_text(where: str, project: CommandLine) -> None:
+    """Its text may hold a secret; -v shows where it came from. A missing part is one."""
 
     def fail(*_: object) -> Never:
-        raise RuntimeError("secret")
+        raise ModuleNotFoundError("secret")
 
-    monkeypatch.setattr("reconciler.desired.load_sound", fail)
+    project.environment.setattr(where, fail)
     ran = project("validate")
     assert (1, 1, True) == (ran.code, ran.err.count("\n"), "please report" in ran.err)
-    assert (True, False) == (f"(RuntimeError at {__name__}:" in ran.err, "secret" in ran.err)
+    assert (True, False) == (f"(ModuleNotFoundError at {__name__}:" in ran.err, "secret" in ran.err)
     assert project("-v", "validate").err.count("reconciler.cli") > ran.err.count("reconciler.cli")
 
 

@@ -12,8 +12,9 @@ from unittest.mock import Mock
 import pytest
 from support.command_line import CONFIG, Screen
 
-from reconciler.cli.consent import Consent
+from reconciler.cli.consent import Consent, _document
 from reconciler.cli.terminal import Terminal
+from reconciler.errors import Message
 from reconciler.operations.project import Project
 from reconciler.record import statements as said
 
@@ -131,7 +132,7 @@ def test_a_statement_is_what_its_options_say(words: str, statement: said.Stateme
 
 
 def test_what_is_many_is_shown_in_part(project: CommandLine) -> None:
-    """Twenty facts and how many more there are, but all of them in a dry run."""
+    """Twenty facts and how many more there are, but all of them in a dry run, and always all that is noted."""
     names = [f"{number}" for number in range(10, 35)]
     rows = "".join(f"    s{n}: {{eventCodes: [ONB100{n}], webhookUrl: https://h.test/{n}}}\n" for n in names)
     project.write_config(CONFIG.partition("    offers:")[0] + rows)
@@ -139,6 +140,7 @@ def test_what_is_many_is_shown_in_part(project: CommandLine) -> None:
     assert project.fine("state", "import", "*/*/*", "--dry-run").out.count("  + ") == 25
     err = project.fine("state", "import", "*/*/*", "--yes").err
     assert (err.count("  + "), "and 5 more" in err) == (20, True)
+    assert len(_document([Message(name, name) for name in names], "").body) == len(names)
 
 
 def test_an_expected_digest_is_that_of_something(project: CommandLine) -> None:

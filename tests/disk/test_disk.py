@@ -211,7 +211,8 @@ def test_the_file_system_of_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     shared = tmp_path / "shared"
     shared.mkdir()
     (tmp_path / "link").symlink_to(shared)
-    (tmp_path / "mounts").write_text(f"1 0 8:1 / / rw - ext4 d rw\n2 1 0:5 / {shared} rw - 9p s rw\n")
+    table = f"1 0 8:1 / / rw - ext4 d rw\n2 1 0:5 / {shared} rw - 9p s rw\n3 1 0:6 / /caf\xe9 rw - vfat u rw\n"
+    (tmp_path / "mounts").write_bytes(table.encode("latin-1"))
     for table, reason in (("mounts", "9p"), ("nothing", None)):
         monkeypatch.setattr(disk, "_MOUNTS", tmp_path / table)
         assert [reason, reason, None] == [host_only_locks(tmp_path / name) for name in ("link/a", "shared", "other")]

@@ -345,6 +345,7 @@ def test_sender_that_resets(desk: Desk, capfd: pytest.CaptureFixture[str]) -> No
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             connection.close()
         assert 200 == post(server.url, b"{}").status
+        assert wait_until(lambda: not server._answering)
     assert (("", ""), []) == (capfd.readouterr(), failures)
 
 

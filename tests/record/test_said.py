@@ -135,6 +135,7 @@ HISTORIES: dict[str, list[AnyFact]] = {
     "renamed": [*HELD, *RIVALS, kinds.Renamed(
         at=AT, attempts=(A, B), to=f"{EU}/z", replaces=(lines_of([*HELD, *RIVALS])[-1].id,))],
     "spelt": [*made(A, OFFERS, ONE, url=LOUD), gone(ONE), *made(B, OFFERS, ONE, TWO)],
+    "spelt, gone": [*made(A, OFFERS, ONE, url=own(A)["url"].replace("h.", "H."), template=OWN), gone(ONE)],
     "abroad": [*HELD[:2], *made(C, f"{USA}/x", base_url=ABROAD)], "at home": [*HELD[:2], *made(C, f"{USA}/x")],
     "far": [*made(B, "z/z/z", base_url=ABROAD), *made(C, "a/a/a", base_url=ABROAD), *made(A, base_url=ABROAD)],
     "near": [*made(B, "z/z/z"), *made(C, "a/a/a")], "rebound": [*HELD, bound()],
@@ -259,7 +260,8 @@ CASES: list[tuple[Sequence[Any], Sequence[str], Sequence[str]]] = [
     (SECRETS, [*PEOPLE, "answered"], ("",)), (RECORD, LOSSES, ("", "unrecovered", "elsewhere", "spelt", "set back")),
     (RECORD, ("nothing",), [*CONTEXTS][13:]), (RECORD, ("closed",), ("closed", "continues")),
     ([Complete(("2b", "9x")), Complete(("2b",))], ("two",), ("",)),
-    (IMPORTS[:3], ("two places",), ("spelt",)), (SPANS, ("spans", "held"), ("",)),
+    (IMPORTS[:3], ("two places",), ("spelt",)),
+    ([Import(f"{EU}/new", "", own(A)["url"], (ONE,))], ("spelt, gone",), ("",)), (SPANS, ("spans", "held"), ("",)),
     ([Rebind(name) for name in (EU, "asia/x", "eu/y")], ("held", "account", "rebound", "abroad", "nothing"),
      ("", "as one", "as two", "in CI", "elsewhere", "undeclared")),
     (RECOVERED, ("nothing", "held", "near", "abroad", "rebound", "losses", "begun", "ended", "two"),

@@ -101,7 +101,8 @@ def test_equal_creates_are_two_subscriptions(sandbox: Sandbox) -> None:
     {**WANTED, "webhookUrl": "ftp://a.example/"}, {**WANTED, "webhookUrl": "https://a.example:0/"},
     {**WANTED, "webhookUrl": "https://[/"}, {**WANTED, "webhookUrl": "https://a.example/a b"},
     {**WANTED, "webhookUrl": "https://a.example/\x7f"}, [WANTED], b"", b"\xff", b'{"eventCodes": NaN}', b"[" * 100_000,
-], ids=range(17))  # fmt: skip
+    {**WANTED, "eventCodes": ["ONB100111"]},
+], ids=range(18))  # fmt: skip
 def test_bad_body(sandbox: Sandbox, body: object) -> None:
     """Anything but the two documented fields is a 400, and creates nothing."""
     assert 400 == create(sandbox, body=body).status
