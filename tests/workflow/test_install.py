@@ -76,7 +76,7 @@ def test_install(runner: Runner) -> None:
     done = runner.install()
     assert 0 == done.returncode, done.stdout
     where = "import reconciler, thing; print(reconciler.__file__)"
-    found = subprocess.run([runner.python, "-P", "-c", where], cwd=runner.checkout, check=True, capture_output=True)
+    found = subprocess.run([runner.python, "-I", "-c", where], cwd=runner.checkout, check=True, capture_output=True)
     assert found.stdout.decode().startswith(str(runner.root / "reconciler-venv"))
     assert not (runner.root / "ran").exists()
 
