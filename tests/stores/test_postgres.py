@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 from unittest.mock import Mock
 
@@ -96,6 +96,12 @@ def test_server_that_lost_commits(store: Store, execute: Callable[..., list[Any]
         store.append(head, b"z\n", "z")
 
 
+def test_order_of_rows(store: Store, execute: Callable[..., list[Any]]) -> None:
+    """Lines are read in their order, wherever the server keeps them."""
+    execute("UPDATE {table} SET line = line WHERE seq = 1")
+    assert store.read().data == sample()[0]
+
+
 def test_dropped_table(store: Store, execute: Callable[..., list[Any]]) -> None:
     """It is a record that is missing, and not one to begin."""
     execute("DROP TABLE {table}")
@@ -106,47 +112,43 @@ def test_dropped_table(store: Store, execute: Callable[..., list[Any]]) -> None:
 
 
 @pytest.mark.parametrize(("does", "told"), [
-    ("RETURN NULL", ": the database acknowledged the lines, but does not return them; check"),
+    ("DELETE FROM {table} WHERE seq > 2; RETURN NULL", "the lines, but does not return them; check"),
     (r"RAISE EXCEPTION E'a\x1b[31m\n b' USING DETAIL = 'hunter2'", ": the database failed: a [31m b (P0001); check"),
 ])  # fmt: skip
 def test_swallowed_rows(store: Store, execute: Callable[..., list[Any]], does: str, told: str) -> None:
-    """Rows that are acknowledged and not there are noticed, and refused ones with the server's reason on one line."""
+    """Rows that are gone once acknowledged are noticed, and refused ones with the server's reason on one line."""
     execute(
         f"CREATE FUNCTION f_{{table}}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {does}; END $$",
-        "CREATE TRIGGER t BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION f_{table}()",
+        "CREATE CONSTRAINT TRIGGER t AFTER INSERT ON {table} DEFERRABLE INITIALLY DEFERRED FOR EACH ROW"
+        " EXECUTE FUNCTION f_{table}()",
     )
     assert told in failure(add, store, "x")
 
 
 def test_overtaken_in_the_transaction(postgres: Site, store: Store, execute: Callable[..., list[Any]]) -> None:
-    """An append whose number is taken while it waits for the other transaction is a conflict."""
-    head = sample()[1][-1]
+    """An append whose number is taken while it waits is a conflict, however isolated; a try is content."""
+    head, table = sample()[1][-1], table_of(postgres)
     lines = linked(head, 2, [named("x")])[0]
-    ended: list[BaseException | None] = []
-
-    def append() -> None:
-        try:
-            postgres.open().append(head, lines, "x")
-        except HeadMoved as problem:
-            ended.append(problem)
-
-    with psycopg.connect(re.sub("[?&]table=.*", "", postgres.place)) as other:
-        other.execute(f"INSERT INTO {table_of(postgres)} VALUES (3, %s)".encode(), (lines[:-1],))
-        thread = threading.Thread(target=append)
-        thread.start()
-        while not execute("SELECT 1 FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'"):
+    postgres.place += "&options=-cdefault_transaction_isolation%3Dserializable"
+    through = postgres.open()
+    with ThreadPoolExecutor(2) as pool, psycopg.connect(re.sub("[?&]table=[^&]*", "", postgres.place)) as other:
+        other.execute(f"SELECT seq FROM {table}".encode())
+        other.execute(f"INSERT INTO {table} VALUES (3, %s)".encode(), (lines[:-1],))
+        ends = pool.submit(raised, HeadMoved, through.append, head, lines, "x"), pool.submit(through.check_writable)
+        while len(execute("SELECT 1 FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'")) < len(ends):
             pass
-    thread.join()
-    assert [type(problem) for problem in ended] == [HeadMoved]
+        other.commit()
+        assert ("head-moved", None) == (ends[0].result().name, ends[1].result())
 
 
 def test_table_locked(postgres: Site, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A lock that somebody holds ends an append in time."""
+    """A lock that somebody holds ends an append, and a try, in time."""
     monkeypatch.setattr(module, "_LIMITS", "SET LOCAL lock_timeout = '50ms'")
     with psycopg.connect(re.sub("[?&]table=.*", "", postgres.place)) as other:
         other.execute(f"LOCK TABLE {table_of(postgres)} IN EXCLUSIVE MODE".encode())
         assert store.read().data == sample()[0]
-        assert "55P03" in failure(add, store, "x")
+        for step in (lambda: add(store, "x"), store.check_writable):
+            assert "55P03" in failure(step)
 
 
 def test_standby(postgres: Site, store: Store, execute: Callable[..., list[Any]]) -> None:
