@@ -122,7 +122,7 @@ class BranchCache:
             raise NoAtomicPush
         refusals = _REFUSAL.findall(result.out)
         moved = [refusal for refusal in refusals if _BRANCH_MOVED.match(refusal)]
-        why = reason(result.err + b"\n".join(refusals).decode(errors="replace"))
+        why = reason(result.err + self._git.without_secrets(b"\n".join(refusals).decode(errors="replace")))
         if moved and all(_BRANCH_MOVED.match(refusal) or _REJECTED_TOO.match(refusal) for refusal in refusals):
             raise self._moved(why)
         step = Step("check that the credentials and the rules of the branch allow the push") if refusals else CONNECTION

@@ -85,7 +85,7 @@ class Git:
             except BaseException:
                 _kill(process)
                 raise
-        return GitResult(process.returncode, out, self._without_secrets(err.decode(errors="replace")))
+        return GitResult(process.returncode, out, self.without_secrets(err.decode(errors="replace")))
 
     def ask(self, *arguments: str, stdin: bytes = b"") -> bytes:
         """Run git and return its output. Raises StoreUnavailable if it fails."""
@@ -98,7 +98,8 @@ class Git:
         """Return an error whose message names the place."""
         return StoreUnavailable(Message(name, what, self.place, steps))
 
-    def _without_secrets(self, text: str) -> str:
+    def without_secrets(self, text: str) -> str:
+        """Return `text`, which a server may have sent, without the secrets."""
         for secret in self._secrets:  # a server may echo what it received
             text = text.replace(secret, "[redacted]")
         return hide_user_info(text)
