@@ -174,7 +174,7 @@ def usable(notes: Iterable[Note]) -> list[Note]:
 
 def head_branch(place: str) -> str:
     """Return the name of the branch that holds a copy of the record's head, for a record on a git branch."""
-    return f"{place.rpartition('#')[2]}-head"
+    return f"{place[place.find('#') + 1 :]}-head"
 
 
 LOST_FOR_GOOD = Step("if it is lost for good, run", ("reconciler", "state", "accept-loss"))

@@ -91,7 +91,8 @@ def test_strange_line() -> None:
 
 
 @pytest.mark.parametrize(
-    "middle", [b'"kind":"newer","at":"x"', b'"kind":"begun","at":"x","record":"a","more":1', b'"a":']
+    "middle",
+    [b'"kind":"newer","at":"x"', b'"kind":"begun","at":"x","record":"a","more":1', b'"a":', b'"a":%b' % (b"[" * 9999)],
 )
 def test_newer_fact(middle: bytes) -> None:
     """A fact of a kind or with a field that this version does not know is an error, and says so."""

@@ -107,25 +107,6 @@ def test_superseded(scene: Scene) -> None:
     assert [third] == [found.id for found in routes["ONB10011", OWN]]
 
 
-def test_superseded_by_a_retry_of_a_retry(scene: Scene) -> None:
-    """What lies between may be gone: the first blocks nothing as long as the last may exist."""
-    chain = [scene.lose("offers", "ONB10011", OWN)]
-    for _ in range(3):
-        chain.append(scene.lose("offers", "ONB10011", OWN, supersedes=(chain[-1],)))
-    for found in chain[1:3]:
-        scene.resolve(found, created=False)
-    assert [False, False, False, True] == [scene.attempt(found).blocks for found in chain]
-
-
-def test_superseding_each_other(scene: Scene) -> None:
-    """A file that claims that attempts supersede each other is read all the same."""
-    ids = ("a" * 32, "b" * 32)
-    for attempt, other in (ids, ids[::-1]):
-        what = kinds.What(str(address_of("offers")), ("ONB10011",), hooks("offers"), SERVICE, supersedes=(other,))
-        scene.tell(kinds.Intended(at=scene.at, attempt=attempt, what=what))
-    assert [2, 2] == [scene.attempt(found).retries for found in ids]
-
-
 def test_id(scene: Scene) -> None:
     """A record keeps its own id; the beginning of another, merged, changes nothing."""
     scene.tell(kinds.Begun(at=scene.at, record="other", origin="e" * 64))

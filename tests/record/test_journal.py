@@ -19,42 +19,29 @@ from reconciler.record.journal import Journal
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reconciler.record.store import Stored
-
 OTHER = "0" * 32
 
 
-class Overtaken(MemoryStore):
-    """A store that another process of this machine appends to, and notes, just after each read."""
+@pytest.mark.parametrize("call", ["read", "append"])
+def test_an_append_of_another_process_is_no_missing_head(monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    """A head that is noted just after the record was read, or appended to, is not missed in it, and the note stays."""
+    notes, store = MemoryNotes(), MemoryStore(record_of())
+    journal, own = journal_of(store, notes), getattr(store, call)
+    loss = LossOpened(at=AT, loss="x", cause="accepted")
+    before = journal.read()
 
-    def __init__(self, data: bytes, after: bytes, notes: MemoryNotes) -> None:
-        super().__init__(data)
-        self._after, self._notes = after, notes
+    def be_overtaken(*args: object, **kwargs: object) -> object:
+        done, other = own(*args, **kwargs), MemoryStore(store.data)
+        append(other, loss, loss)
+        journal_of(other, notes).look()
+        return done
 
-    def read(self) -> Stored:
-        """Return what is there, and have it overtaken."""
-        stored = super().read()
-        self.data = self._after
-        self.look()
-        return stored
-
-    def look(self) -> None:
-        """Note what is there now."""
-        Journal(MemoryStore(self._after), self._notes, frozenset()).look()
-
-
-def test_an_append_of_another_process_is_no_missing_head() -> None:
-    """A head that was noted after the record was read is not missed in it, and the note stays."""
-    notes = MemoryNotes()
-    before = record_of(complete=False)
-    after = record_of(complete=True)
-    journal = Journal(Overtaken(before, after, notes), notes, frozenset())
-
-    reading = journal.read()
+    monkeypatch.setattr(store, call, be_overtaken)
+    reading = journal.append(before, [loss], "a person") if call == "append" else journal.read()
 
     assert reading.standing.missing == ()
     [note] = notes.read_all()
-    assert note.entries == 3
+    assert note.entries == reading.record.entries + 2
 
 
 def test_another_record_than_the_expected_one_is_not_noted() -> None:
@@ -207,6 +194,15 @@ def test_a_file_that_was_copied_here_is_not_noted_as_closed(tmp_path: Path) -> N
             store.path = None
         journal.note_closed(journal.look() or pytest.fail("no record"))
         assert [True] * known == [note.closed for note in journal.notes.read_all()]
+
+
+def test_the_line_that_closes_a_record_is_remembered() -> None:
+    """By the second place and on this machine, since from then on the record at the new place must contain it."""
+    store, notes = MemoryStore(record_of(), second=True), MemoryNotes()
+    journal = journal_of(store, notes)
+    after = journal.append(journal.read(), [Closed(at=AT, to="memory:b")], "a copy")
+    assert last_head(store.data or b"") == store.second == after.second
+    assert [(True, store.second)] == [(note.closed, note.head) for note in notes.read_all()]
 
 
 def test_nothing_is_appended_to_a_closed_record() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import partial
+from functools import cache, partial
 from itertools import count, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -20,7 +20,7 @@ from support.records import linked, time_of
 
 from reconciler.errors import Message, ReconcilerError, step
 from reconciler.model.outcome import Outcome
-from reconciler.model.record import Attempt
+from reconciler.model.record import Attempt, Record
 from reconciler.record import facts as kinds
 from reconciler.record.descriptions import describe, subjects
 from reconciler.record.fold import fold
@@ -140,6 +140,7 @@ HISTORIES: dict[str, list[AnyFact]] = {
     "far": [*made(B, "z/z/z", base_url=ABROAD), *made(C, "a/a/a", base_url=ABROAD), *made(A, base_url=ABROAD)],
     "near": [*made(B, "z/z/z"), *made(C, "a/a/a")], "rebound": [*HELD, bound()],
     "same": [*made(A, base_url=ABROAD), *made(D, "q/q/q", base_url=ABROAD), bound(target="q/q", base_url=HOME)],
+    "chain": [*made(A), bound(base_url=ABROAD), *made(D, "q/q/q", base_url=NEW), bound(target="q/q", base_url=HOME)],
     "many": [*HELD, *(bound(base_url=f"https://{name}.example", account="") for name in "qwert")],
     "account": made(A, account="sha256:one"), "heard": [*LOST, heard(own(B)["url"], ONE, -50, -40)],
     "superseded": [*made(A, lost=True), *made(B, url=OLD, supersedes=(A,))],
@@ -171,14 +172,20 @@ HISTORIES: dict[str, list[AnyFact]] = {
     "cancelled": [*ASKED, CANCEL], "cancelled, removed": [*ASKED, CANCEL, BACK[2], heard(own(A)["url"], ONE, -30, -20)],
     "disproved": [*REMOVED, exists(attempt=A, what=what(OFFERS, ONE, TWO, base_url=HOME), note="seen", beside=(B,),
                                    disproves=(lines_of(REMOVED)[-1].id,))],
-    "twice": [*HELD, exists(attempt=C, what=what(LOANS, ONE, url=LOUD, settled_by=0.0, base_url=HOME))],
+    "twice": [*HELD, exists(attempt=C, what=what(LOANS, ONE, url=LOUD, settled_by=0.0, base_url=HOME)),
+              *made(D)],
     "resolved": [LOST[2], exists(attempt=B, what=what(LOANS, ONE, base_url=HOME, **own(B)))],
     "imported": [exists(attempt=C, what=what(LOANS, settled_by=0.0, base_url=HOME))],
     "pending": [*LOST[::2], *made(D, LOANS, **own(D), supersedes=(B,))],
     "answered": [*(structs.replace(fact, **ANSWER) for fact in made(D, account="sha256:one")[1:] * 2),
                  *(kinds.SecretSet(at=AT, attempt=D, secret=name) for name in ("b", "a", "b"))],
+    "answers": [structs.replace(made(A)[1], **change) for change in (
+        {}, {"response": "b", "outcome": Outcome.UNKNOWN}, {"response": "a", "outcome": Outcome.UNKNOWN})],
+    "heard, spelt": [made(A, url=LOUD + A, template=f"{LOUD}{{attempt}}")[0], heard(SHARED + A, ONE, -50, -40)],
     "cycle": [*made(A, supersedes=(B,), lost=True), *made(B, supersedes=(A,), lost=True), absent(attempt=A),
               absent(attempt=B)],
+    "distant": [*made(A, lost=True), *made(B, supersedes=(A,), lost=True), *made(C, supersedes=(B,), lost=True),
+                *made(D, supersedes=(C,), lost=True), absent(attempt=B), absent(attempt=C)],
     "retries": [*made(B, LOANS, ONE, **own(B), lost=True), *made(A, LOANS, ONE, **own(A), supersedes=(B,), lost=True),
                 *made(C, LOANS, ONE, **own(C), supersedes=(A, B), lost=True),
                 *made(D, LOANS, ONE, **own(D), supersedes=(C,), lost=True),
@@ -188,7 +195,7 @@ HISTORIES: dict[str, list[AnyFact]] = {
 
 UNRECOVERED = {C: Message("unrecovered", "found", "recovery.jsonl", (step("run", "reconciler", "state", "verify"),))}
 KNOWN = (
-    Note(C, (), "memory:z", 7, "e" * 64), Note(D, (), "memory:a", 3, "d" * 64),
+    Note(C, (HOME,), "memory:z", 7, "e" * 64), Note(D, (), "memory:a", 3, "d" * 64),
     Note(C, (), "memory:y", 0, "b" * 64, second=True),
 )  # fmt: skip
 SHUT = Standing("memory:a", (Obstacle.CLOSED, Obstacle.HEADS_MISSING), ("e" * 64,))
@@ -198,7 +205,8 @@ WANTED = {OFFERS: ((ONE, TWO), SHARED), LOANS: ((ONE, TWO), OWN), f"{EU}/third":
 NONE = {"record": None}
 CONTEXTS: dict[str, dict[str, Any]] = {
     "": {}, "later": {"now": NOW + 60}, "unrecovered": {"now": NOW + 60, "unrecovered": UNRECOVERED},
-    "signs": {"signs": lambda _: (ONE, THREE)}, "undeclared": {"desired": desired_of(WANTED, {"asia/x": HOME})},
+    "unrecovered yet": {"unrecovered": {B: UNRECOVERED[C]}}, "signs": {"signs": lambda _: (ONE, THREE)},
+    "undeclared": {"desired": desired_of(WANTED, {"asia/x": HOME})},
     "elsewhere": {"desired": desired_of({OFFERS: ((ONE, THREE), "https://h.example/new")}, {EU: NEW, USA: NEW})},
     "spelt": {"desired": desired_of({
         OFFERS: ((ONE, THREE), LOUD), LOANS: ((ONE,), OWN.replace("h.", "H."))}, {EU: "https://B.example/"})},
@@ -211,7 +219,6 @@ CONTEXTS: dict[str, dict[str, Any]] = {
     "second": NONE | {"notes": (structs.replace(KNOWN[0], closed=True), KNOWN[1]), "second": "e" * 64},
 }  # fmt: skip
 
-PEOPLE = [*HISTORIES][1:18]
 SAY_CREATED = [
     *(Resolve(where, said, note="asked")
       for where in ("*/*", OFFERS, LOANS, f"{EU}/ofers", "x") for said in (True, False)),
@@ -247,18 +254,16 @@ SPANS = [
 ]
 RECOVERED = [
     Recover(name, lines_of(HISTORIES[name]))
-    for name in ("incomplete", "held", "far", "same", "losses", "ended", "done")
+    for name in ("incomplete", "held", "far", "same", "losses", "ended", "done", "copied")
 ]
 LOSSES = ["losses", "two", "late", "incomplete", "both", "copying", "copies", "all", "ended", "rebound"]
 CASES: list[tuple[Sequence[Any], Sequence[str], Sequence[str]]] = [
-    (SAY_CREATED, [*PEOPLE, "heard", "beside"], ("",)),
-    (SAY_CREATED[:2], ("lost", "answered"), ("later", "unrecovered")), (SAY_CREATED, ("lost",), ("signs", "set back")),
-    (IMPORTS, [*PEOPLE, "spelt", "superseded", "moved", "rebound", "abroad"], ("",)),
+    *((statements, [*HISTORIES], ("",)) for statements in (SAY_CREATED, IMPORTS, REMOVALS, NAMES, SECRETS, RECORD)),
+    (SAY_CREATED[:2], ("lost", "answered"), ("later", "unrecovered", "unrecovered yet")),
+    (SAY_CREATED, ("lost",), ("signs", "set back")),
     (IMPORTS, ("nothing", "one", "rebound", "abroad"), ("undeclared", "elsewhere", "spelt")),
-    (REMOVALS, [*PEOPLE, "spans", "twice", "cancelled", "own code", "asked again"], ("",)),
-    (NAMES, [*PEOPLE, "rival", "moved", "moved beside", "abroad", "at home", "rebound"], ("", "elsewhere")),
-    (SECRETS, [*PEOPLE, "answered"], ("",)), (RECORD, LOSSES, ("", "unrecovered", "elsewhere", "spelt", "set back")),
-    (RECORD, ("nothing",), [*CONTEXTS][13:]), (RECORD, ("closed",), ("closed", "continues")),
+    (NAMES, [*HISTORIES], ("elsewhere",)), (RECORD, LOSSES, ("unrecovered", "elsewhere", "spelt", "set back")),
+    (RECORD, ("nothing",), [*CONTEXTS][-7:]), (RECORD, ("closed",), ("closed", "continues")),
     ([Complete(("2b", "9x")), Complete(("2b",))], ("two",), ("",)),
     (IMPORTS[:3], ("two places",), ("spelt",)),
     ([Import(f"{EU}/new", "", own(A)["url"], (ONE,))], ("spelt, gone",), ("",)), (SPANS, ("spans", "held"), ("",)),
@@ -292,12 +297,18 @@ def told(messages: Iterable[Message]) -> Iterator[str]:
         yield f"  {message.name} | {message.where} | {data[0]} | {'; '.join(todo)}"
 
 
+@cache
+def record_of(history: str) -> Record:
+    """Return what the facts of a history add up to."""
+    return fold(lines_of(HISTORIES[history]))
+
+
 def outcome(statement: Any, history: str, context: str) -> Iterator[str]:
     """Yield what a statement comes to."""
     numbers = count(1)
     values: dict[str, Any] = {
         "standing": Standing("memory:a"), "desired": desired_of(WANTED, TARGETS), "now": NOW, "by": BY,
-        "record": fold(lines_of(HISTORIES[history])), **CONTEXTS[context],
+        "record": record_of(history), **CONTEXTS[context],
     }  # fmt: skip
     try:
         proposal = propose(statement, StatementContext(new_id=lambda: str(next(numbers)).ljust(32, "0"), **values))
@@ -313,7 +324,7 @@ def outcome(statement: Any, history: str, context: str) -> Iterator[str]:
 def closed_gates() -> Iterator[tuple[str, Iterable[Message]]]:
     """Yield what is told of a record that may not be gone by, and of an outcome that is not known."""
     records: list[list[AnyFact]] = [[CLOSED], [*COPIED, CLOSED], HISTORIES["two copies"], HISTORIES["copied"]]
-    shared = Standing("git+https://git.test/a.git#records", tuple(Obstacle), ("e" * 64,), second_ahead=True)
+    shared = Standing("git+https://git.test/a.git#rec#ords", tuple(Obstacle), ("e" * 64,), second_ahead=True)
     for named_by in ("", "--state"):
         for standing in (SHUT, LACKS, structs.replace(LACKS, missing=("e" * 64,)), shared):
             named = structs.replace(standing, named_by=named_by)
@@ -331,12 +342,12 @@ def closed_gates() -> Iterator[tuple[str, Iterable[Message]]]:
 def missing_records() -> Iterator[tuple[str, Iterable[Message]]]:
     """Yield what is told where there is no record."""
     known = ((), (structs.replace(KNOWN[0], closed=True),), KNOWN, (structs.replace(KNOWN[0], closed=True), KNOWN[1]))
-    for expected, second, noted, setting in product(("", C), ("", "e" * 64), known, ("", "--state")):
+    for expected, second, noted, setting in product(("", B, C), ("", "e" * 64), known, ("", "--state")):
         store, notes = MemoryStore(second=True), MemoryNotes()
         store.second, store.place = second, "memory:a"
         for note in noted:
             notes.write(note)
-        journal = Journal(store, notes, frozenset(), expected, named_by=setting, begins_here=bool(setting))
+        journal = Journal(store, notes, frozenset({HOME}), expected, named_by=setting, begins_here=bool(setting))
         try:
             journal.read()
         except ReconcilerError as problem:
@@ -355,7 +366,7 @@ def state(facts: Sequence[AnyFact]) -> Iterator[str]:
         yield f"  {plain(fields)}"
     members = ("closed_to", "closed_for", "base_urls", "accounts", "services", "missed", "losses", "received")
     routes = {url: folded.routes_at(folded.service_of(url)) for url in (HOME, NEW)}
-    found = {url: {code: [a.id[:1] for a in at] for (code, _), at in each.items()} for url, each in routes.items()}
+    found = {url: {" ".join(at): [a.id[:1] for a in who] for at, who in each.items()} for url, each in routes.items()}
     yield f"  {plain({name: getattr(folded, name) for name in members})}"
     yield f"  {plain(found)} {folded.addresses} {plain(folded.bound_services)}"
 
