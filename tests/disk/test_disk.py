@@ -24,6 +24,7 @@ from reconciler.disk import (
     replace_file,
     settle,
     settle_name,
+    sync_directory,
     write_at,
     written_beside,
 )
@@ -246,7 +247,7 @@ def test_locks_that_other_hosts_do_not_see(kind: str, options: str, alone: bool)
 def test_what_was_read_is_on_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: int, matters: bool
 ) -> None:
-    """A sync that fails is an error, unless it is not for this user, or the disk is not written to."""
+    """A sync that fails is an error of whoever writes; of a reader, unless it is not possible for this user or disk."""
     with (tmp_path / "a").open("wb") as file:
         settle(file.fileno())
         settle_name(tmp_path / "b")
@@ -255,3 +256,7 @@ def test_what_was_read_is_on_the_disk(
             settle(file.fileno())
         with pytest.raises(OSError, match="failed") if matters else nullcontext():
             settle_name(tmp_path / "c")
+        with pytest.raises(OSError, match="failed"):
+            write_at(file.fileno(), b"", 0)
+    with pytest.raises(OSError, match="failed"):
+        sync_directory(tmp_path)

@@ -207,6 +207,8 @@ def test_what_was_read_is_durable(path: Path, monkeypatch: pytest.MonkeyPatch) -
     store.read()
     store.append(sample()[1][-1], b"", "")
     assert done == ["sync_directory", "settle", "settle_name", "settle_name"]
+    monkeypatch.setattr(files, "settle", lambda _: path.write_bytes(b"later"))
+    assert store.read().data == sample()[0]
     monkeypatch.setattr(files, "settle", _fail(errno.EIO))
     with pytest.raises(StoreUnavailable):
         store.read()

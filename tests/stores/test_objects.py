@@ -132,7 +132,7 @@ def test_segments(bucket: FaultyBucket, store: ObjectStore) -> None:
 def test_lines_of_another_run_before_the_read_back(
     bucket: FaultyBucket, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was written is there, whatever follows it."""
+    """What was written is there, whatever follows it, and that is not written over."""
 
     def put(key: str, data: bytes, version: Mapping[str, str] | None) -> None:
         FaultyBucket.put(bucket, key, data, version)
@@ -140,7 +140,9 @@ def test_lines_of_another_run_before_the_read_back(
             bucket.versions[key].append(data + b"more\n")
 
     monkeypatch.setattr(bucket, "put", put)
-    add(store, "a")
+    head = add(store, "a")
+    with pytest.raises(HeadMoved):
+        store.append(head, linked(head, 3, [named("b")])[0], "b")
     assert bucket.contents().endswith(b"more\n")
 
 
@@ -169,7 +171,7 @@ def test_missing_segment(bucket: FaultyBucket, store: ObjectStore, number: int) 
 
 def test_other_objects(bucket: FaultyBucket, store: ObjectStore) -> None:
     """Objects of other names are none of the record."""
-    for key in ("backup.jsonl", "000001.jsonl.bak", "0000001.jsonl", "deep"):
+    for key in ("backup.jsonl", "000009.jsonl.bak", "0000009.jsonl", "deep"):
         bucket.put(key, b"hello", None)
     assert store.read().data == sample()[0]
 
@@ -344,7 +346,7 @@ def test_wrong_key(azure: Site, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("text", "told"), [
     ("status code: 401, me:hunter2", "denied (401)"), ("<Code>Denied</Code> 403 Forbidden", "denied (403 Denied)"),
-    ("500 Internal Server Error", "failed (500)"), ("<Code>ContainerNotFound</Code>", "does not exist"),
+    ("500 Server Error\ntoken request", "failed (500)"), ("<Code>ContainerNotFound</Code>", "does not exist"),
     ("kind: Timeout", "in time"), ("token request failed", "GOOGLE_APPLICATION"), ("hunter2", "failed;"),
 ])  # fmt: skip
 def test_failed_requests(monkeypatch: pytest.MonkeyPatch, text: str, told: str) -> None:
