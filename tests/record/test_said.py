@@ -162,7 +162,7 @@ HISTORIES: dict[str, list[AnyFact]] = {
     "revived": [*BACK, heard(own(A)["url"], TWO, -50, -30), gone(TWO, at=-10)],
     "removed again": [*BACK[:2], gone(TWO), heard(own(A)["url"], TWO, -50, -30), gone(TWO, at=-10)],
     "back": [*BACK, ask(ONE, TWO), heard(own(A)["url"], TWO, -50, -30)],
-    "other code": [*BACK, heard(own(A)["url"], ONE, -90, -79), heard(own(A)["url"], "LOA10013", -50, -30)],
+    "other code": [*BACK, heard(own(A)["url"], "LOA10013", -50, -30), heard(own(A)["url"], ONE, -90, -79)],
     "own code": [*BACK, heard(own(A)["url"], THREE, -50, -30), heard(own(A)["url"], THREE, -95, -85)],
     "asked again": [*BACK, ask(ONE, THREE, at=-20), ask(TWO, at=-15, by_plan=True)],
     "asked after all": [*ASKED, CANCEL, ask(ONE, at=-20)],
