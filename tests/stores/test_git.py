@@ -497,11 +497,11 @@ def test_remote_of_the_current_branch(git_world: GitWorld) -> None:
 
 def test_several_remotes(git_world: GitWorld) -> None:
     """Several remotes without an `origin` are an error that names them, and so is none."""
-    git_world.git("remote", "rename", "origin", "first")
+    git_world.git("remote", "rename", "origin", "fir.st")
     git_world.git("remote", "add", "second", "https://git.partner.example/a.git")
     message = raised(SettingsError, git_world.open)
-    assert (message.name, "first, second" in str(message), message.steps != ()) == ("git-several-remotes", True, True)
-    for name in ("first", "second"):
+    assert (message.name, "fir.st, second" in str(message), message.steps != ()) == ("git-several-remotes", True, True)
+    for name in ("fir.st", "second"):
         git_world.git("remote", "remove", name)
     assert refusal(SettingsError, git_world.open) == "git-no-remote"
 
@@ -587,10 +587,10 @@ def test_credentials_of_every_url(
 ) -> None:
     """What a server echoes of a URL's user info is not shown: a password as a whole, colons and all."""
     git_world.git("config", setting, f"https://{user_info}@127.0.0.1:1/a.git")
-    wrap(f'[ "$1" != ls-remote ] || {{ echo "fatal: no {password} here" >&2; exit 128; }}; exec "$GIT" "$@"')
+    wrap(f'[ "$1" != ls-remote ] || {{ echo "fatal: no {password} circle" >&2; exit 128; }}; exec "$GIT" "$@"')
     with pytest.raises(StoreUnavailable) as caught:
         git_world.open().read()
-    assert "no [redacted] here" in str(caught.value)
+    assert "no [redacted] circle" in str(caught.value)
 
 
 def test_credentials_are_not_shown(git_world: GitWorld, wrap: Callable[[str], None]) -> None:
