@@ -586,7 +586,7 @@ def test_credentials_of_every_url(
     git_world: GitWorld, wrap: Callable[[str], None], setting: str, user_info: str, password: str
 ) -> None:
     """What a server echoes of a URL's user info is not shown: a password as a whole, colons and all."""
-    git_world.git("config", setting, f"https://{user_info}@127.0.0.1:1/a.git")
+    git_world.git("config", setting, f"{'socks5' if setting == 'http.proxy' else 'https'}://{user_info}@127.0.0.1:1/a")
     wrap(f'[ "$1" != ls-remote ] || {{ echo "fatal: no {password} circle" >&2; exit 128; }}; exec "$GIT" "$@"')
     with pytest.raises(StoreUnavailable) as caught:
         git_world.open().read()
