@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from itertools import combinations
 
 import pytest
@@ -15,19 +14,17 @@ from reconciler.model.address import Address, TargetName
 from reconciler.model.desired import ParityException
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Action, Applied, Block, Done, Finding, Health, Result, Verdict
-from reconciler.model.record import Said, Status
+from reconciler.model.record import Status
 from reconciler.reports import terminal
 from reconciler.reports.apply import apply_document
 from reconciler.reports.differences import differences
-from reconciler.reports.doctor import doctor_document, validation_document
+from reconciler.reports.doctor import doctor_document
 from reconciler.reports.document import Alert, Changed, Field, Table, Tone, sentence
 from reconciler.reports.letters import Purpose, letter, one_line
 from reconciler.reports.parity import parity_document
 from reconciler.reports.plan import plan_document
-from reconciler.reports.record import record_document
 from reconciler.reports.removals import removals_document
 from reconciler.reports.status import status_document
-from reconciler.reports.words import ago, counted, listed
 
 PRODUCTION = TargetName("europe/production")
 NOW = 1_793_527_200.0  # 2026-11-01T10:00:00Z
@@ -55,17 +52,6 @@ def test_equal_errors_of_an_apply_are_told_once_with_their_addresses() -> None:
     failed = [result(Done.NOT_SENT, f"europe/staging/{name}", detail="no token") for name in "ab"]
     alert = of_kind(Alert, *apply_document(Applied(tuple(failed), Verdict.FAILED)).alerts)
     assert alert.where == ("europe/staging/a", "europe/staging/b")
-
-
-@pytest.mark.parametrize(
-    ("done", "unknown", "rest"),
-    [(Done.CREATED, "", " Applied: 2 created."), (Done.UNKNOWN, "2 outcomes unknown and ", "")],
-)
-def test_an_outcome_that_is_not_recorded_is_counted(done: Done, unknown: str, rest: str) -> None:
-    """What is in a recovery file only is not merely "created", nor counted twice, and the exit code is said."""
-    lost = result(done, recorded=False)
-    document = apply_document(Applied((lost, lost), Verdict.UNRESOLVED, left=plan(change(Action.CREATE))))
-    assert document.title == f"{unknown}2 of 2 outcomes not saved in the record (exit 3).{rest}"
 
 
 @pytest.mark.parametrize(
@@ -137,23 +123,6 @@ def test_each_blocked_create_is_told_with_its_own_way_on(is_first: bool) -> None
         assert alert.where == tuple(str(result.address) for result in results)
 
 
-def test_an_apply_without_changes_says_no_less_than_a_plan() -> None:
-    """It repeats what differs, and only else that all matches."""
-    same = apply_document(Applied((), Verdict.DONE, left=plan(unchanged=2)))
-    assert same.title == "No changes. 2 subscriptions match the configuration."
-    left = plan(duplicates=(duplicate(),))
-    assert apply_document(Applied((), Verdict.DONE, left=left)).title == "Nothing to apply. 1 route delivered twice."
-
-
-def test_an_apply_ends_with_what_to_do_after_a_removal() -> None:
-    """The request is ready to send, the command that confirms it follows, and the verdict counts the removals."""
-    several = apply_document(Applied((result(Done.REQUESTED),) * 2, Verdict.DONE))
-    assert "Applied: 2 removals requested." == several.title
-    text = terminal.render(apply_document(Applied((result(Done.REQUESTED),), Verdict.DONE, removal=(attempt(),))))
-    assert "Send to the operator (europe/staging):" in text
-    assert f"reconciler removal confirm {OFFERS} --attempt {ID}" in text  # pasted late, about no other
-
-
 @pytest.mark.parametrize("purpose", Purpose)
 def test_a_letter_names_the_url_and_the_attempt(purpose: Purpose) -> None:
     """The operator finds it by either."""
@@ -170,17 +139,6 @@ def test_a_letter_about_some_codes_says_which_to_keep() -> None:
     assert "where stated, only some" in letter([attempt(), part], Purpose.DELETE)[0]
     kept = letter([attempt(cancelled={"ONB10011": AT}), attempt(codes=("A", "B"), cancelled={"A": AT})], Purpose.KEEP)
     assert kept[0].startswith("Please keep the event codes below for these")
-
-
-def test_a_status_gives_codes_in_one_line() -> None:
-    """How many there are, and what is known of them; two at most are named."""
-    unseen = states.Evidence(states.Proof.NEVER_SEEN)
-    evidence = {"A": states.Evidence(states.Proof.PROVEN, AT), "B": unseen, "C": unseen}
-    text = status_text(states.ObservedAttempt(attempt(codes=("A", "B", "C")), evidence))
-    assert "3 codes: 1 proven, 2 never seen" in text
-    assert text.endswith("No changes. 1 subscription matches the configuration.\n")
-    text = status_text(states.ObservedAttempt(attempt(codes=("A", "B")), {"A": evidence["A"]}))
-    assert "A: proven, B  https" in text
 
 
 @pytest.mark.parametrize(
@@ -304,17 +262,6 @@ def test_an_error_is_one_line_where_nothing_renders_it(where: str, place: Place 
     assert (text, f"{text}\n{text}") == (str(message), str(ReconcilerError(message, message)))
 
 
-def test_failures_of_one_cause_are_one_finding() -> None:
-    """What is fine is only shown on request."""
-    failed = [Finding("server", Health.FAILED, Message("x", "unreachable", host)) for host in ("a", "b")]
-    document = doctor_document([*failed, Finding("clock", Health.OK, Message("y", "right"))])
-    assert [block.where for block in document.body if isinstance(block, Alert)] == [("a", "b")]
-    assert document.title == "Checks: 2 failed for 1 reason and 1 passed."
-    assert "right" not in terminal.render(document)
-    text = terminal.render(document, terminal.Layout(verbose=True))
-    assert ("right" in text, "\n\n\n" in text, text.endswith(f"\n\n{document.title}\n")) == (True, False, True)
-
-
 @pytest.mark.parametrize("healths", [found for count in range(5) for found in combinations(Health, count)])
 def test_doctor_tells_all_that_is_not_fine(healths: tuple[Health, ...]) -> None:
     """Failures first, then warnings, though there are failures; the rest is folded, and the title counts each."""
@@ -330,51 +277,15 @@ def test_doctor_tells_all_that_is_not_fine(healths: tuple[Health, ...]) -> None:
     assert {Health.FAILED: Tone.ERROR, Health.WARNING: Tone.WARNING}.get(worst, Tone.ADDED) is document.tone
 
 
-def test_a_validation_names_every_mistake_with_its_place() -> None:
-    """The count is of all, though not all are shown."""
-    mistake = Message("m", "expected a list, got text", "", (), Place("config/a.yaml", 3, 5))
-    document = validation_document([mistake], [], 0, 40)
-    assert "Error: config/a.yaml:3:5: expected a list, got text" in terminal.render(document)
-    assert document.title == "Not valid: 40 mistakes."
-    assert validation_document([], [mistake], 2).title == "Valid: 2 subscriptions, 1 warning."
-
-
 def test_a_message_is_one_sentence_for_logs() -> None:
     """Its commands have the global flags in use."""
     message = Message("m", "not found", "config", (step("run", "reconciler", "init"), step("or look")))
     assert sentence(message, ("--config", "x y")) == "config: not found; run reconciler --config 'x y' init; or look"
 
 
-def test_the_record_shows_an_address_whole() -> None:
-    """Everything that is known of each attempt."""
-    text = terminal.render(record_document([attempt(fields={"subscriptionId": "s1"})], [], whole=True))
-    assert ["subscriptionId", "s1"] in [line.split() for line in text.splitlines()]
-    ended = [attempt(status=Status.GONE), attempt(status=Status.GONE, removed=Said(AT, {}))]
-    shown = terminal.render(record_document(ended, [], whole=True))
-    assert ["not created", "gone"] == re.findall("status  +(.*)", shown)
-    table = terminal.render(record_document([attempt(), UNKNOWN], [], whole=False))
-    assert table.endswith("1 subscription in force, 1 unresolved create.\n")
-
-
 def test_equal_sides_do_not_differ() -> None:
     """And nothing is imported for them."""
     assert differences({"a": {"x"}}, {"a": {"x"}}) == ()
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (counted(1, "code"), "1 code"), (counted(2, "entry", "entries"), "2 entries"), (listed([]), ""),
-        (listed("a"), "a"), (listed("abc", 2), "a, b and c"), (listed("abcde", 2), "a, b and 3 more"),
-        (ago("2026-11-01T08:00:00Z", NOW), "2026-11-01T08:00:00Z (2 hours ago)"),
-        (ago("2026-11-01T09:59:30Z", NOW), "2026-11-01T09:59:30Z (less than a minute ago)"),
-        (ago("2026-11-02T08:00:00Z", NOW), "2026-11-02T08:00:00Z (in the future, according to this machine's clock)"),
-        (ago("no time", NOW), "no time"),
-    ],
-)  # fmt: skip
-def test_plurals_and_distances_read_well(text: str, expected: str) -> None:
-    """They stand once, for every report."""
-    assert text == expected
 
 
 @pytest.mark.parametrize(
