@@ -68,7 +68,7 @@ def test_parts() -> None:
 
 
 def test_misspelt_names_among_targets_and_addresses() -> None:
-    """Each is compared with what has as many segments, by its worst segment, each known one once."""
+    """Each is compared with what has as many segments, by its worst segment; the best three are named."""
     known = [*ADDRESSES, *TARGETS, *ADDRESSES]
     for unknown, meant in (
         ("eu/staging/ofers", "eu/staging/offers"), ("eu/stagng/offers", "eu/staging/offers"),
@@ -76,3 +76,6 @@ def test_misspelt_names_among_targets_and_addresses() -> None:
         ("eu/staging/b", ""), ("eu/staging/zzzz", ""), ("xx/staging/loans", ""),
     ):  # fmt: skip
         assert f" (did you mean {meant}?)" * bool(meant) == suggestion([unknown], known)
+    similar = ["load", "loans", "lone", "loaned", "cast", "cart", "catch", "chat"]
+    for names, best in ((["cat"], "-cart or -cast or -chat"), (["loan", "cat"], "-loans or -loaned or -load")):
+        assert f" (did you mean {best}?)" == suggestion(names, similar, "-")
