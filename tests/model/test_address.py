@@ -15,7 +15,7 @@ from reconciler.model.address import ADDRESS, NAME, TARGET, Address, Selection, 
 
 TARGETS = [*map(TargetName, ("eu/staging", "eu/prod", "us/staging", "us-a/prod"))]
 ADDRESSES = [Address.of(*names) for names in product(TARGETS, ("offers", "loans", "a"))]
-OVER = ("eu/prod", "eu/*", "us*/s?aging", "*/prod", "us/staging", "[!u]*/*", "eu/pro")
+OVER = ("eu/prod", "eu/*", "us/s?aging", "us-[a]/prod", "*/prod", "us/staging", "[!u]*/*", "eu/pro")
 GLOBS = [f"{over}{name}" for over in OVER for name in ("", "/offers", "/loans", "/[ol]*", "/*", "/offer")]
 patterns = st.lists(st.sampled_from(GLOBS), max_size=5)
 

@@ -6,12 +6,11 @@ from itertools import combinations
 
 import pytest
 from support.kinds import of_kind
-from support.plan_values import AT, ID, OFFERS, STAGING, URL, attempt, change, duplicate, plan, surplus
+from support.plan_values import AT, ID, OFFERS, STAGING, URL, attempt, change, plan
 
 from reconciler.errors import Message, Place, ReconcilerError, step
 from reconciler.model import status as states
 from reconciler.model.address import Address, TargetName
-from reconciler.model.desired import ParityException
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Action, Applied, Block, Done, Finding, Health, Result, Verdict
 from reconciler.model.record import Status
@@ -19,9 +18,8 @@ from reconciler.reports import terminal
 from reconciler.reports.apply import apply_document
 from reconciler.reports.differences import differences
 from reconciler.reports.doctor import doctor_document
-from reconciler.reports.document import Alert, Changed, Field, Table, Tone, sentence
+from reconciler.reports.document import Alert, Table, Tone, sentence
 from reconciler.reports.letters import Purpose, letter, one_line
-from reconciler.reports.parity import parity_document
 from reconciler.reports.plan import plan_document
 from reconciler.reports.removals import removals_document
 from reconciler.reports.status import status_document
@@ -130,32 +128,6 @@ def test_a_letter_names_the_url_and_the_attempt(purpose: Purpose) -> None:
     assert all(found in text for found in (URL, ID, "ONB10011", "subscriptionId s1"))
 
 
-def test_a_letter_about_some_codes_says_which_to_keep() -> None:
-    """The rest of the subscription stays."""
-    part = attempt(codes=("A", "B"), requested_codes=("A",))
-    text = one_line(letter([part], Purpose.DELETE))
-    assert text.startswith("Please delete only the event codes below from this webhook subscription of europe/staging:")
-    assert "event codes: A delete only these event codes; keep the other 1: B" in text
-    assert "where stated, only some" in letter([attempt(), part], Purpose.DELETE)[0]
-    kept = letter([attempt(cancelled={"ONB10011": AT}), attempt(codes=("A", "B"), cancelled={"A": AT})], Purpose.KEEP)
-    assert kept[0].startswith("Please keep the event codes below for these")
-
-
-@pytest.mark.parametrize(
-    ("known", "verdict"),
-    [
-        (status_of(states.ObservedAttempt(UNKNOWN, {})), "0 subscriptions in force. 1 unresolved create."),
-        (status_of(plan=plan(change())), "0 subscriptions in force. 1 change pending."),
-        (status_of(plan=plan(surplus=(surplus(),))), "0 subscriptions in force. 1 surplus code."),
-        (status_of(plan=plan(gates=(Message("g", "x"),))), "0 subscriptions in force. No create is possible."),
-        (status_of(states.ObservedAttempt(attempt(), {}), recorded_twice=(duplicate(),)), "1 subscription in force."),
-    ],
-)
-def test_a_status_never_says_less_than_is_known(known: states.ProjectStatus, verdict: str) -> None:
-    """All matches only if nothing differs and nothing is unknown."""
-    assert status_document(known).title == verdict
-
-
 def test_results_in_a_recovery_file_are_recovered_first() -> None:
     """The file is named once, and no command that settles the outcome otherwise."""
     lacking = Message("not-recovered", "they are in f", "record", (step("add them", "reconciler", "state", "recover"),))
@@ -207,46 +179,6 @@ def test_removals_are_confirmed_together_where_one_command_can_name_them() -> No
         f"reconciler removal confirm 'europe/staging/*' --attempt {ids[1]} --attempt {ids[4]}",
         f"reconciler removal confirm europe/staging/c --attempt {ids[2]} --code B",
     ] == [line.strip() for line in text.splitlines() if "removal confirm" in line]
-
-
-def test_parity_says_once_what_differs_as_desired_and_in_force() -> None:
-    """The difference goes from the first target to the second."""
-    sides = states.Side(("A",), "u1"), states.Side(("A", "B"), "u2")
-    found = [states.Difference("offers", view, *sides) for view in (states.View.DESIRED, states.View.IN_FORCE)]
-    document = parity_document(states.Pairs((states.Parity(STAGING, PRODUCTION, tuple(found), unapplied=(OFFERS,)),)))
-    (shown,) = [block for block in document.body if isinstance(block, Changed)]
-    assert shown.action == "desired and in force"
-    assert shown.fields == (Field("eventCodes", after="B"), Field("webhookUrl", "u1", "u2"))
-    assert document.title == "europe/staging and europe/production differ in 1 subscription."
-    assert document.next is not None
-    assert [todo.commands for todo in document.next.todos] == [(("reconciler", "plan", "-t", OFFERS),)]
-
-
-@pytest.mark.parametrize(
-    ("difference", "words"),
-    [
-        (states.Difference("o", states.View.DESIRED, states.Side(("A",)), None), "desired in europe/staging only"),
-        (states.Difference("o", states.View.GATE, None, states.Side(("A",))), "not fully in force in europe/staging"),
-        (states.Difference("o", states.View.PROVEN, states.Side(()), states.Side(("A",)), {"A": ""}),
-                    "A: + never observed"),
-    ],
-)  # fmt: skip
-def test_parity_says_in_which_target_something_is_missing(difference: states.Difference, words: str) -> None:
-    """A gate and proof are judged in the first target."""
-    assert words in terminal.render(parity_document(states.Pairs((states.Parity(STAGING, PRODUCTION, (difference,)),))))
-
-
-def test_parity_counts_pairs_and_names_what_has_no_counterpart() -> None:
-    """Declared exceptions that were applied are said once, whatever is folded; those that nothing needs are folded."""
-    exception = ParityException("europe/*/offers", "on purpose", Place("config/a.yaml", 1, 1))
-    views = (states.View.DESIRED, states.View.IN_FORCE)
-    ignored = tuple((states.Difference("offers", view, None, None), exception) for view in views)
-    parity = states.Parity(STAGING, PRODUCTION, (), ignored)
-    pairs = states.Pairs((parity, parity), (states.Unpaired(STAGING, PRODUCTION, matters=True),), (exception,))
-    document = parity_document(pairs)
-    assert document.title == "2 of 2 pairs match and 1 target has no counterpart."
-    assert terminal.render(document).count("europe/production/offers (on purpose)") == 1
-    assert [details.title for details in document.details] == ["Declared exceptions that are not needed"]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import pytest
 from msgspec.structs import replace
 from support.plan_values import AT, ID, OFFERS, STAGING, URL, attempt, change, duplicate, plan, surplus
 
+from reconciler import __version__
 from reconciler.errors import Message, step
 from reconciler.model import status as states
 from reconciler.model.address import Address, TargetName
@@ -69,7 +70,7 @@ FOREIGN = Message("foreign", "bound to another service", STAGING)
 WAITS = change(Action.BLOCKED, "europe/staging/w", block=Reason.WAITS, reasons=(Message("waits", "it waits"),))
 PLAN = plan(
     change(Action.EXTEND, before=(attempt(codes=("LOA10013",)),)), change(Action.RETRY, "europe/staging/r"), WAITS,
-    unchanged=2, surplus=(surplus(), replace(surplus(requested=True), codes=("X",))), duplicates=(duplicate(),),
+    unchanged=2, surplus=(surplus(), replace(surplus(requested=True), codes=("W", "X"))), duplicates=(duplicate(),),
     awaiting_removal=(GOING,), superseded=(GIVEN_UP,), recipients=("age1x",), overridden=("auth_url",),
     undeclared=(attempt("usa/x/y"), replace(LOST, address=Address("usa/x/z"))),
 )  # fmt: skip
@@ -100,7 +101,7 @@ def status() -> states.ProjectStatus:
     here = states.TargetStatus(
         STAGING,
         (states.ObservedAttempt(HELD, seen, ("o", "b")),
-                  *(states.ObservedAttempt(x, {}) for x in (LOST, GIVEN_UP, GOING))),
+                  *(states.ObservedAttempt(x, {"A": seen["ONB10011"]}) for x in (LOST, GIVEN_UP, GOING))),
         awaiting_removal=(GOING,), surplus=(surplus(), surplus(requested=True)), duplicates=(duplicate(), twice),
         recorded_twice=(twice,), revived=(REVIVED,), cancelled=(KEPT,),
     )  # fmt: skip
@@ -203,13 +204,13 @@ def shown() -> str:
     lines = [line for name, document in documents().items() for line in (f"== {name}", *shape(document))]
     lines += ["== lines of an apply", *map(result_row, applied().results)]
     for document in (
-        plan_json(PLAN) | {"tool_version": ""}, applied_json(applied(), removal_letters(applied())),
+        plan_json(PLAN), applied_json(applied(), removal_letters(applied())),
         status_json(status()), parity_json(pairs()), removals_json(removals()), status_json(statuses()["seen"]),
         applied_json(applies()["two"], ()), parity_json(states.Pairs((), gates=(GATE,))), validation_json([], [GATE]),
         findings_json([*FINDINGS, *FINDINGS]),
-        plan_json(plans()["many"]) | {"tool_version": "", "changes": plan_json(plans()["removal"])["changes"]},
+        plan_json(plans()["many"]) | {"changes": plan_json(plans()["removal"])["changes"]},
     ):  # fmt: skip
-        lines += ["== JSON", render(document)]
+        lines += ["== JSON", render(document).replace(f'version": "{__version__}"', 'version": "this"')]
     for made in (everything(), doc.Document("empty", "", body=(doc.Heading("body"),))):
         page = re.sub(r"(?s)<style>.*?</style>|<script>.*?</script>|sha256-[^;]*", "", html.render(made, FLAGS))
         layouts = *map(partial(terminal.Layout, FLAGS), (None, 11)), terminal.Layout((), 100, colour=True, verbose=True)

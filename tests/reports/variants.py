@@ -44,8 +44,10 @@ BEFORE = (
     attempt(codes=("C", "D"), id="9" * 32, requests=("r",), requested_codes=("D",)),
 )  # fmt: skip
 SAID = tuple(
-    Message(name, f"see {number}", "", (step(f"do {number}", "reconciler", name),), PLACE if name == "other" else None)
-    for number, name in enumerate(("waits-for-blocked", "url-changed", "other", "last"))
+    Message(name, f"see {number}", where, (step(f"do {number}", "reconciler", name),), PLACE if where else None)
+    for number, (name, where) in enumerate(
+        (("waits-for-blocked", ""), ("url-changed", ""), ("other", "x"), ("last", ""))
+    )
 )
 
 
@@ -76,7 +78,7 @@ def plans() -> dict[str, Plan]:
         "foreign": plan(foreign=(FOREIGN,)), "awaited": plan(awaiting_removal=(GOING, PARTLY, UNDATED)),
         "undated": plan(awaiting_removal=(UNDATED,)), "beyond": plan(undeclared=beyond),
         "gate": plan(gates=(GATE,), foreign=(FOREIGN,)),
-        "line": plan(unchanged=2), "again": plan(undeclared=beyond[3:], superseded=(SENT_AGAIN,), unchanged=1),
+        "line": plan(unchanged=2000), "again": plan(undeclared=beyond[3:], superseded=(SENT_AGAIN,), unchanged=1),
         "removal": plan(replace(blocked[0], action=Action.REMOVE, after=None, concerns=(ID,)), selection=("u/*", "e")),
         "extra": plan(surplus=(extra, asked), duplicates=tuple(double)), "all blocked": plan(*blocked),
         "extras": plan(surplus=(extra, replace(asked, requested=False)), duplicates=tuple(double)),
@@ -106,7 +108,11 @@ def applies() -> dict[str, Applied]:
             Result(Address(f"europe/staging/{name}"), action, done, status, ID, f"see {min(number, 4)}")
             for number, (name, status) in enumerate(zip(names, (2, 409, 429, 5, 503, 422), strict=True))
         )
-        rest: dict[str, Any] = {"left": left, "unresolved": (LOST,), "messages": (Message("store", "see 3"), FOREIGN)}
+        rest: dict[str, Any] = {
+            "left": left,
+            "unresolved": (LOST,),
+            "messages": (Message("store", "see 3"), Message("store", "see 10", "x")),
+        }
         found[f"{action} {done}"] = Applied(results, Verdict.FAILED, **rest)
     lefts: dict[str, Plan | None] = {"none": None, "line": plan(unchanged=1), "more": plan(surplus=(surplus(),))}
     there = replace(LOST, id="7" * 32, address=Address("europe/staging/more"))
@@ -198,7 +204,12 @@ def _removals() -> dict[str, doc.Document]:
     other = replace(
         wanted, address=Address("europe/staging/more"), reasons=(reasons[1], replace(reasons[0], what="asked at 9"))
     )
-    made = plan(wanted, other, surplus=(surplus(), surplus(requested=True)), duplicates=(duplicate(),))
+    made = plan(
+        wanted,
+        other,
+        surplus=(replace(surplus(), codes=("L", "ONB10011")), surplus(requested=True)),
+        duplicates=(duplicate(),),
+    )
     return {
         f"{name} {planned is made}": removals_document([states.Removals(STAGING, AT, **values)], planned, NOW)
         for (name, values), planned in product(found.items(), (None, made))
@@ -218,7 +229,7 @@ def _parities() -> dict[str, doc.Document]:
     found["waiting"] = states.Parity(*pair, (), (), (), many, many[:6])
     pairs = {name: states.Pairs((parity,)) for name, parity in found.items()}
     pairs["several"] = states.Pairs(tuple(found.values())[-3:])
-    pairs["unpaired"] = states.Pairs((found["same"],), (states.Unpaired(PRODUCTION, STAGING, matters=False),) * 2)
+    pairs["unpaired"] = states.Pairs((found["same"],), (states.Unpaired(PRODUCTION, STAGING, matters=False),))
     pairs["foreign"] = states.Pairs((found["same"],), foreign=(FOREIGN,))
     return {name: parity_document(compared) for name, compared in pairs.items()}
 
@@ -264,6 +275,7 @@ def variants() -> dict[str, doc.Document]:
         **{f"status: {name}": status_document(made) for name, made in statuses().items()}, **_letters(),
         **{f"removals: {name}": made for name, made in _removals().items()}, **_parities(),
         **{f"doctor {number}": doctor_document(findings) for number, findings in enumerate(_findings())},
+        "warnings": doc.messages_document(SAID, "Warning"),
         "records": record_document(records, [], whole=False), "facts": record_document(records, [], whole=True),
         "no records": record_document([], [], whole=False), "no history": history_document([]),
         "valid": validation_document([], [], 2), "warned": validation_document([], [*SAID[:2], named], 2),
