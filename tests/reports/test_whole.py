@@ -43,7 +43,7 @@ from reconciler.reports.plan import plan_document
 from reconciler.reports.record import history_document, record_document
 from reconciler.reports.removals import removals_document
 from reconciler.reports.status import status_document
-from reports.variants import NOW, PLACE, PRODUCTION, applies, everything, plans, statuses, variants
+from reports.variants import LATER, NOW, PLACE, PRODUCTION, applies, everything, plans, statuses, variants
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,13 +55,13 @@ FLAGS = ("--config", "other config")
 LOST = attempt(id="c" * 32, status=Status.UNKNOWN, outcome=Outcome.UNKNOWN, url=f"{URL}/c")
 GIVEN_UP = attempt(id="d" * 32, status=Status.UNKNOWN, superseded_by=(ID,), url=f"{URL}/d", template=OWN)
 GOING = attempt(
-    "europe/staging/going", ("A", "B"), id="e" * 32, status=Status.AWAITING_REMOVAL, requested=AT,
-    requested_codes=("A",), fields={"subscriptionId": "s1", "orderId": "o1", "name": "x"}, url=f"{URL}/e", template=OWN,
+    "europe/staging/going", ("A", "B", "C"), id="e" * 32, status=Status.AWAITING_REMOVAL, requested=AT,
+    requested_codes=("A", "C"), fields={"subscriptionId": "s1", "Id": "o1", "name": "x"}, url=f"{URL}/e", template=OWN,
 )  # fmt: skip
 KEPT = attempt("europe/staging/kept", cancelled=dict.fromkeys(attempt().codes, AT), outcome=None, url=f"{URL}/k")
 REVIVED = attempt("europe/staging/back", id="f" * 32, received=AT)
 HELD = attempt(
-    codes=("ONB10011", "ONB10012"), http_status=201, detail="created", supersedes=("d" * 32,), received=AT,
+    codes=("ONB10011", "ONB10012"), http_status=201, detail="created", supersedes=("d" * 32,), received=AT, at=LATER,
     fields={"name": "x", "id": 7},
 )  # fmt: skip
 FINDINGS = [Finding("record", health, Message(health, health, "here", (), PLACE)) for health in Health]
@@ -70,8 +70,9 @@ FOREIGN = Message("foreign", "bound to another service", STAGING)
 WAITS = change(Action.BLOCKED, "europe/staging/w", block=Reason.WAITS, reasons=(Message("waits", "it waits"),))
 PLAN = plan(
     change(Action.EXTEND, before=(attempt(codes=("LOA10013",)),)), change(Action.RETRY, "europe/staging/r"), WAITS,
-    unchanged=2, surplus=(surplus(), replace(surplus(requested=True), codes=("W", "X"))), duplicates=(duplicate(),),
-    awaiting_removal=(GOING,), superseded=(GIVEN_UP,), recipients=("age1x",), overridden=("auth_url",),
+    unchanged=2, surplus=(surplus(), replace(surplus(requested=True), codes=("W", "X"))),
+    duplicates=(duplicate(), replace(duplicate(), code="Q")), awaiting_removal=(GOING,),
+    superseded=(GIVEN_UP,), recipients=("age1x",), overridden=("auth_url",),
     undeclared=(attempt("usa/x/y"), replace(LOST, address=Address("usa/x/z"))),
 )  # fmt: skip
 
@@ -97,7 +98,7 @@ def applied() -> Applied:
 def status() -> states.ProjectStatus:
     """Return a status with everything."""
     seen = {"ONB10011": states.Evidence(states.Proof.PROVEN, AT), "ONB10012": states.Evidence(states.Proof.NEVER_SEEN)}
-    twice = replace(duplicate(), code="TWICE")
+    twice = replace(duplicate(), code="TWICE", attempts=duplicate().attempts[::-1])
     here = states.TargetStatus(
         STAGING,
         (states.ObservedAttempt(HELD, seen, ("o", "b")),
@@ -113,11 +114,11 @@ def status() -> states.ProjectStatus:
 def removals() -> list[states.Removals]:
     """Return what two operators are to do."""
     awaiting = (
-        states.AwaitingRemoval(GOING, ("A",), AT, (HELD,)),
+        states.AwaitingRemoval(GOING, ("A", "C"), AT, (HELD,)),
         states.AwaitingRemoval(REVIVED, ("ONB10011",), "2026-10-01T00:00:00Z"),
     )
     return [
-        states.Removals(STAGING, AT, awaiting, (KEPT,), (replace(KEPT, id="0" * 32),), (LOST, GIVEN_UP)),
+        states.Removals(STAGING, LATER, awaiting, (KEPT,), (replace(KEPT, id="0" * 32),), (LOST, GIVEN_UP)),
         states.Removals(PRODUCTION, AT, unknown=(replace(GIVEN_UP, address=Address("europe/production/x")),)),
     ]
 

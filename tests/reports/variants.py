@@ -78,7 +78,7 @@ def plans() -> dict[str, Plan]:
         "foreign": plan(foreign=(FOREIGN,)), "awaited": plan(awaiting_removal=(GOING, PARTLY, UNDATED)),
         "undated": plan(awaiting_removal=(UNDATED,)), "beyond": plan(undeclared=beyond),
         "gate": plan(gates=(GATE,), foreign=(FOREIGN,)),
-        "line": plan(unchanged=2000), "again": plan(undeclared=beyond[3:], superseded=(SENT_AGAIN,), unchanged=1),
+        "line": plan(unchanged=2000), "again": plan(undeclared=beyond[3:], superseded=(SENT_AGAIN, GOING), unchanged=1),
         "removal": plan(replace(blocked[0], action=Action.REMOVE, after=None, concerns=(ID,)), selection=("u/*", "e")),
         "extra": plan(surplus=(extra, asked), duplicates=tuple(double)), "all blocked": plan(*blocked),
         "extras": plan(surplus=(extra, replace(asked, requested=False)), duplicates=tuple(double)),
@@ -118,8 +118,9 @@ def applies() -> dict[str, Applied]:
     there = replace(LOST, id="7" * 32, address=Address("europe/staging/more"))
     retries = change(Action.RETRY, concerns=(LOST.id,)), change(Action.RETRY, there.address, concerns=(there.id,))
     lefts["retry"] = plan(*retries, superseded=(SENT_AGAIN,))
+    asked = replace(SAID[3], name="in-flight"), replace(SAID[2], name="unresolved")
     for block in (Block.UNRESOLVED, Block.IN_FLIGHT, Block.WAITS):
-        blocked = change(Action.BLOCKED, block=block, blocking=(LOST, FLYING), reasons=SAID[3:1:-1])
+        blocked = change(Action.BLOCKED, block=block, blocking=(LOST, FLYING), reasons=asked)
         other = replace(blocked, address=there.address, reasons=SAID[:2], depends_on=(OFFERS,))
         lefts[block] = plan(replace(other, block=Block.DEPENDS) if block is Block.WAITS else other, blocked)
     created = Result(OFFERS, Action.CREATE, Done.CREATED, 201, ID, "see 5", recorded=False)
@@ -251,23 +252,23 @@ def everything() -> doc.Document:
     )  # fmt: skip
     body = (
         doc.Heading(a), doc.Heading(c, doc.Tone.ERROR), *notes, changed, removed, doc.Heading(d), removed, *notes,
-        table, bare, notes[0], doc.Letter(e, (a, "", f"  {b}")), doc.Details(c, (*notes, bare)), doc.Paragraph("2. b"),
+        table, bare, notes[0], doc.Letter(e, (a, "", f"  {b}")), doc.Paragraph("2. b"), doc.Details(c, (bare,)), bare,
     )  # fmt: skip
     folded = (
         doc.Details(d, (bare, doc.Facts(((a, b), ("c", d))), doc.Commands(todos))),
         doc.Details(e, (changed, table)),
     )
-    summary, facts = (doc.Facts(((d, e),)), doc.Paragraph(c)), ((a, b), ("1. x", c))
+    summary, facts = (doc.Facts(((d, e),)), doc.Paragraph(c)), ((a, b), ("1) x", c))
     return doc.Document("plan", f"{a} {b}", doc.Tone.ERROR, facts, alerts, body, summary, doc.Commands((run,)), folded)
 
 
 def variants() -> dict[str, doc.Document]:
     """Return all these reports by name."""
-    wanted = [Subscription(Address(f"europe/t0{n}/offers"), ("B", "A"), URL, URL, PLACE) for n in (1, 0)]
-    wanted.append(replace(wanted[0], address=OFFERS))
+    names = "europe/t00/sold", "europe/t01/offers", OFFERS
+    wanted = [Subscription(Address(name), ("B", "A"), URL, URL, PLACE) for name in names]
     gone = attempt(status=Status.GONE, superseded_by=("b", "c"), at=LATER, requested=AT, requested_codes=("A",))
     said = replace(gone, removed=Said(LATER, {}), detail="x", fields={"b": 1, "a": 2})
-    named = replace(SAID[2], what="see 1")
+    named = replace(SAID[2], what="see 1", where="")
     records = [said, gone, FLYING, SENT_AGAIN, GOING, attempt(http_status=201)]
     return {
         **{f"plan: {name}": plan_document(made, SAID[:1], "", wanted) for name, made in plans().items()},
@@ -275,9 +276,10 @@ def variants() -> dict[str, doc.Document]:
         **{f"status: {name}": status_document(made) for name, made in statuses().items()}, **_letters(),
         **{f"removals: {name}": made for name, made in _removals().items()}, **_parities(),
         **{f"doctor {number}": doctor_document(findings) for number, findings in enumerate(_findings())},
+        "plan elsewhere": plan_document(plans()["removal"], (), "", wanted[:1]),
         "warnings": doc.messages_document(SAID, "Warning"),
         "records": record_document(records, [], whole=False), "facts": record_document(records, [], whole=True),
         "no records": record_document([], [], whole=False), "no history": history_document([]),
         "valid": validation_document([], [], 2), "warned": validation_document([], [*SAID[:2], named], 2),
-        "cut": validation_document(SAID[:1], SAID[1:3], 2, 40), "mistaken": validation_document(SAID[:2], [], 1),
+        "cut": validation_document(SAID[:1], SAID[1:2], 2, 40), "mistaken": validation_document(SAID[:2], [], 1),
     }  # fmt: skip
