@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 from support.refusals import raised
 
 from reconciler.errors import SelectionError
-from reconciler.model.address import ADDRESS, NAME, TARGET, Address, Selection, TargetName, has_wildcard, suggestion
+from reconciler.model.address import (
+    ADDRESS,
+    NAME,
+    TARGET,
+    Address,
+    Selection,
+    TargetName,
+    has_wildcard,
+    matches,
+    suggestion,
+)
 
 TARGETS = [*map(TargetName, ("eu/staging", "eu/prod", "us/staging", "us-a/prod"))]
 ADDRESSES = [Address.of(*names) for names in product(TARGETS, ("offers", "loans", "a"))]
@@ -64,6 +74,7 @@ def test_parts() -> None:
     assert ("north-eu", "pre-prod", "RECONCILER_NORTH_EU_PRE_PROD_") == (
         target.region, target.environment, target.variable_prefix,
     )  # fmt: skip
+    assert [False, True, False] == [matches(glob, "a/b/c") for glob in ("*/*", "*/*/*", "*/*/*/*")]
     assert [True, True, True, False] == [*map(has_wildcard, ("eu/*", "eu/stagin?", "eu/[ps]x", "eu/staging"))]
 
 

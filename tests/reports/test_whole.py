@@ -207,12 +207,13 @@ def shown() -> str:
     for document in (
         plan_json(PLAN), applied_json(applied(), removal_letters(applied())),
         status_json(status()), parity_json(pairs()), removals_json(removals()), status_json(statuses()["seen"]),
-        applied_json(applies()["two"], ()), parity_json(states.Pairs((), gates=(GATE,))), validation_json([], [GATE]),
-        findings_json([*FINDINGS, *FINDINGS]),
+        applied_json(applies()["two"], removal_letters(applies()["two"])), parity_json(states.Pairs((), gates=(GATE,))),
+        validation_json([], [GATE]), findings_json([*FINDINGS, *FINDINGS]),
         plan_json(plans()["many"]) | {"changes": plan_json(plans()["removal"])["changes"]},
     ):  # fmt: skip
         lines += ["== JSON", render(document).replace(f'version": "{__version__}"', 'version": "this"')]
-    for made in (everything(), doc.Document("empty", "", body=(doc.Heading("body"),))):
+    heading = (doc.Heading("heading"),)
+    for made in (everything(), doc.Document("bare", "", body=heading, details=(doc.Details("more", heading),))):
         page = re.sub(r"(?s)<style>.*?</style>|<script>.*?</script>|sha256-[^;]*", "", html.render(made, FLAGS))
         layouts = *map(partial(terminal.Layout, FLAGS), (None, 11)), terminal.Layout((), 100, colour=True, verbose=True)
         texts = *(terminal.render(made, layout) for layout in layouts), markdown.render(made, FLAGS), page

@@ -147,7 +147,7 @@ def statuses() -> dict[str, states.ProjectStatus]:
     held = tuple(states.ObservedAttempt(found, {}) for found in (LOST, SENT_AGAIN, FLYING))
     live = states.ObservedAttempt(attempt(superseded_by=("b",)), proofs, ("c",))
     seen = (states.ObservedAttempt(wide, proofs, ("b", "a")), live, odd)
-    doubted = attempt(codes=("A", "B", "C"), cancelled={"B": LATER, "A": AT})
+    doubted = attempt(codes=("A", "B", "C"), cancelled={"B": LATER, "C": AT})
     values: dict[str, Any] = {
         "empty": {}, "seen": {"attempts": seen}, "undeclared": {"attempts": seen[1:2], "declared": False},
         "twice": {"recorded_twice": (replace(duplicate(), attempts=("a", "b", "c")),)}, "revived": {"revived": (wide,)},
@@ -183,7 +183,14 @@ def _letters() -> dict[str, doc.Document]:
     whole = attempt(fields={"orderId": "o1", "id": 7, "Id": "s8", "identity": "n9"}, date=EARLIER)
     values: dict[str, Any] = {"cancelled": {"A": AT, "B": AT}, "date": EARLIER, "id": "6" * 32}
     part, imported = attempt(codes=("A", "B", "C"), requested_codes=("A",), **values), attempt(settled_by=0.0, at=LATER)
-    groups = {"one": [whole], "part": [part], "parts": [part, part], "some": [imported, part], "lost": [LOST, FLYING]}
+    groups = {
+        "one": [whole],
+        "part": [part],
+        "parts": [part, part],
+        "some": [imported, part],
+        "lost": [LOST, FLYING],
+        "ten": [whole] * 10,
+    }
     letters = {
         f"{purpose.name} {name}": letter(group, purpose, [imported, whole] if name == "some" else ())
         for purpose, (name, group) in product(Purpose, groups.items())
