@@ -11,11 +11,21 @@ from hypothesis import strategies as st
 from support.refusals import raised
 
 from reconciler.errors import SelectionError
-from reconciler.model.address import ADDRESS, NAME, TARGET, Address, Selection, TargetName, has_wildcard, suggestion
+from reconciler.model.address import (
+    ADDRESS,
+    NAME,
+    TARGET,
+    Address,
+    Selection,
+    TargetName,
+    has_wildcard,
+    matches,
+    suggestion,
+)
 
 TARGETS = [*map(TargetName, ("eu/staging", "eu/prod", "us/staging", "us-a/prod"))]
 ADDRESSES = [Address.of(*names) for names in product(TARGETS, ("offers", "loans", "a"))]
-OVER = ("eu/prod", "eu/*", "us*/s?aging", "*/prod", "us/staging", "[!u]*/*", "eu/pro")
+OVER = ("eu/prod", "eu/*", "us/s?aging", "us-[a]/prod", "*/prod", "us/staging", "[!u]*/*", "eu/pro")
 GLOBS = [f"{over}{name}" for over in OVER for name in ("", "/offers", "/loans", "/[ol]*", "/*", "/offer")]
 patterns = st.lists(st.sampled_from(GLOBS), max_size=5)
 
@@ -64,11 +74,12 @@ def test_parts() -> None:
     assert ("north-eu", "pre-prod", "RECONCILER_NORTH_EU_PRE_PROD_") == (
         target.region, target.environment, target.variable_prefix,
     )  # fmt: skip
+    assert [False, True, False] == [matches(glob, "a/b/c") for glob in ("*/*", "*/*/*", "*/*/*/*")]
     assert [True, True, True, False] == [*map(has_wildcard, ("eu/*", "eu/stagin?", "eu/[ps]x", "eu/staging"))]
 
 
 def test_misspelt_names_among_targets_and_addresses() -> None:
-    """Each is compared with what has as many segments, by its worst segment, each known one once."""
+    """Each is compared with what has as many segments, by its worst segment; the best three are named."""
     known = [*ADDRESSES, *TARGETS, *ADDRESSES]
     for unknown, meant in (
         ("eu/staging/ofers", "eu/staging/offers"), ("eu/stagng/offers", "eu/staging/offers"),
@@ -76,3 +87,6 @@ def test_misspelt_names_among_targets_and_addresses() -> None:
         ("eu/staging/b", ""), ("eu/staging/zzzz", ""), ("xx/staging/loans", ""),
     ):  # fmt: skip
         assert f" (did you mean {meant}?)" * bool(meant) == suggestion([unknown], known)
+    similar = ["load", "loans", "lone", "loaned", "cast", "cart", "catch", "chat"]
+    for names, best in ((["cat"], "-cart or -cast or -chat"), (["hat", "loan"], "-chat or -loans or -loaned")):
+        assert f" (did you mean {best}?)" == suggestion(names, similar, "-")

@@ -75,9 +75,12 @@ def test_targets_that_are_in_line() -> None:
 
 def test_a_target_that_is_not_declared() -> None:
     """The one that was probably meant is named, and all that are declared; `where` is the place of the name."""
-    desired = Desired({STAGING: target(), USA: target(USA)}, {})
-    assert target(USA) == desired.target("usa/staging", "here")
-    for where, known in (("-t usa/stagin", desired), ("here", Desired({}, {}))):
+    other = replace(target(USA), base_url="HTTPS://API.usa.example:443/")
+    desired = Desired({STAGING: target(), USA: other}, {})
+    assert (other, frozenset({"https://api.staging.example", "https://api.usa.example"})) == (
+        desired.target("usa/staging", "here"), desired.services,
+    )  # fmt: skip
+    for where, known in (("there", desired), ("here", Desired({}, {}))):
         message = raised(SelectionError, known.target, "usa/stagin", where)
         assert ("target-unknown", where, "usa/staging?" in message.what) == (
             message.name,

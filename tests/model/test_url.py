@@ -25,7 +25,7 @@ SAME = [
 OTHERS = [
     "https://api.example:8443", "https://api.example:80", "http://api.example", "http://api.example:443",
     "https://api.example/eu/v1", "https://api.example/EU", "https://api.example/a/b", "https://api.example/a%25b",
-    "https://api.example/v1.2", "https://[::1]/x",
+    "https://api.example/v1.2", "https://[::1]/x", "https://api.example/v1.2/x", "https://api.example/v1.2//x",
 ]  # fmt: skip
 
 
@@ -46,7 +46,7 @@ def test_services_that_differ() -> None:
     ("https://hooks.example:8443/A", "https://hooks.example:8443/A"),
     ("https://hooks.example:80/A", "https://hooks.example:80/A"), ("http://localhost:443/A", "http://localhost:443/A"),
     ("http://[::1]:80/a?", "http://[::1]/a?"), ("https://[::1]:8443", "https://[::1]:8443/"),
-    ("https://hooks.example?a", "https://hooks.example/?a"),
+    ("https://hooks.example?a", "https://hooks.example/?a"), ("https://HOOKS.example?A=b", "https://hooks.example/?A=b"),
     ("https://hooks.example/a/?B=%2f", "https://hooks.example/a/?B=%2f"),
 ])  # fmt: skip
 def test_normal_url(url: str, normal: str) -> None:

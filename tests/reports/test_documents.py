@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from itertools import combinations
 
 import pytest
 from support.kinds import of_kind
-from support.plan_values import AT, ID, OFFERS, STAGING, URL, attempt, change, duplicate, plan, surplus
+from support.plan_values import AT, ID, OFFERS, STAGING, URL, attempt, change, plan
 
 from reconciler.errors import Message, Place, ReconcilerError, step
 from reconciler.model import status as states
 from reconciler.model.address import Address, TargetName
-from reconciler.model.desired import ParityException
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Action, Applied, Block, Done, Finding, Health, Result, Verdict
-from reconciler.model.record import Said, Status
+from reconciler.model.record import Status
 from reconciler.reports import terminal
 from reconciler.reports.apply import apply_document
 from reconciler.reports.differences import differences
-from reconciler.reports.doctor import doctor_document, validation_document
-from reconciler.reports.document import Alert, Changed, Field, Table, Tone, sentence
+from reconciler.reports.doctor import doctor_document
+from reconciler.reports.document import Alert, Table, Tone, sentence
 from reconciler.reports.letters import Purpose, letter, one_line
-from reconciler.reports.parity import parity_document
 from reconciler.reports.plan import plan_document
-from reconciler.reports.record import record_document
 from reconciler.reports.removals import removals_document
 from reconciler.reports.status import status_document
-from reconciler.reports.words import ago, counted, listed
 
 PRODUCTION = TargetName("europe/production")
 NOW = 1_793_527_200.0  # 2026-11-01T10:00:00Z
@@ -55,17 +50,6 @@ def test_equal_errors_of_an_apply_are_told_once_with_their_addresses() -> None:
     failed = [result(Done.NOT_SENT, f"europe/staging/{name}", detail="no token") for name in "ab"]
     alert = of_kind(Alert, *apply_document(Applied(tuple(failed), Verdict.FAILED)).alerts)
     assert alert.where == ("europe/staging/a", "europe/staging/b")
-
-
-@pytest.mark.parametrize(
-    ("done", "unknown", "rest"),
-    [(Done.CREATED, "", " Applied: 2 created."), (Done.UNKNOWN, "2 outcomes unknown and ", "")],
-)
-def test_an_outcome_that_is_not_recorded_is_counted(done: Done, unknown: str, rest: str) -> None:
-    """What is in a recovery file only is not merely "created", nor counted twice, and the exit code is said."""
-    lost = result(done, recorded=False)
-    document = apply_document(Applied((lost, lost), Verdict.UNRESOLVED, left=plan(change(Action.CREATE))))
-    assert document.title == f"{unknown}2 of 2 outcomes not saved in the record (exit 3).{rest}"
 
 
 @pytest.mark.parametrize(
@@ -137,65 +121,11 @@ def test_each_blocked_create_is_told_with_its_own_way_on(is_first: bool) -> None
         assert alert.where == tuple(str(result.address) for result in results)
 
 
-def test_an_apply_without_changes_says_no_less_than_a_plan() -> None:
-    """It repeats what differs, and only else that all matches."""
-    same = apply_document(Applied((), Verdict.DONE, left=plan(unchanged=2)))
-    assert same.title == "No changes. 2 subscriptions match the configuration."
-    left = plan(duplicates=(duplicate(),))
-    assert apply_document(Applied((), Verdict.DONE, left=left)).title == "Nothing to apply. 1 route delivered twice."
-
-
-def test_an_apply_ends_with_what_to_do_after_a_removal() -> None:
-    """The request is ready to send, the command that confirms it follows, and the verdict counts the removals."""
-    several = apply_document(Applied((result(Done.REQUESTED),) * 2, Verdict.DONE))
-    assert "Applied: 2 removals requested." == several.title
-    text = terminal.render(apply_document(Applied((result(Done.REQUESTED),), Verdict.DONE, removal=(attempt(),))))
-    assert "Send to the operator (europe/staging):" in text
-    assert f"reconciler removal confirm {OFFERS} --attempt {ID}" in text  # pasted late, about no other
-
-
 @pytest.mark.parametrize("purpose", Purpose)
 def test_a_letter_names_the_url_and_the_attempt(purpose: Purpose) -> None:
     """The operator finds it by either."""
     text = one_line(letter([attempt(fields={"subscriptionId": "s1"})], purpose))
     assert all(found in text for found in (URL, ID, "ONB10011", "subscriptionId s1"))
-
-
-def test_a_letter_about_some_codes_says_which_to_keep() -> None:
-    """The rest of the subscription stays."""
-    part = attempt(codes=("A", "B"), requested_codes=("A",))
-    text = one_line(letter([part], Purpose.DELETE))
-    assert text.startswith("Please delete only the event codes below from this webhook subscription of europe/staging:")
-    assert "event codes: A delete only these event codes; keep the other 1: B" in text
-    assert "where stated, only some" in letter([attempt(), part], Purpose.DELETE)[0]
-    kept = letter([attempt(cancelled={"ONB10011": AT}), attempt(codes=("A", "B"), cancelled={"A": AT})], Purpose.KEEP)
-    assert kept[0].startswith("Please keep the event codes below for these")
-
-
-def test_a_status_gives_codes_in_one_line() -> None:
-    """How many there are, and what is known of them; two at most are named."""
-    unseen = states.Evidence(states.Proof.NEVER_SEEN)
-    evidence = {"A": states.Evidence(states.Proof.PROVEN, AT), "B": unseen, "C": unseen}
-    text = status_text(states.ObservedAttempt(attempt(codes=("A", "B", "C")), evidence))
-    assert "3 codes: 1 proven, 2 never seen" in text
-    assert text.endswith("No changes. 1 subscription matches the configuration.\n")
-    text = status_text(states.ObservedAttempt(attempt(codes=("A", "B")), {"A": evidence["A"]}))
-    assert "A: proven, B  https" in text
-
-
-@pytest.mark.parametrize(
-    ("known", "verdict"),
-    [
-        (status_of(states.ObservedAttempt(UNKNOWN, {})), "0 subscriptions in force. 1 unresolved create."),
-        (status_of(plan=plan(change())), "0 subscriptions in force. 1 change pending."),
-        (status_of(plan=plan(surplus=(surplus(),))), "0 subscriptions in force. 1 surplus code."),
-        (status_of(plan=plan(gates=(Message("g", "x"),))), "0 subscriptions in force. No create is possible."),
-        (status_of(states.ObservedAttempt(attempt(), {}), recorded_twice=(duplicate(),)), "1 subscription in force."),
-    ],
-)
-def test_a_status_never_says_less_than_is_known(known: states.ProjectStatus, verdict: str) -> None:
-    """All matches only if nothing differs and nothing is unknown."""
-    assert status_document(known).title == verdict
 
 
 def test_results_in_a_recovery_file_are_recovered_first() -> None:
@@ -251,46 +181,6 @@ def test_removals_are_confirmed_together_where_one_command_can_name_them() -> No
     ] == [line.strip() for line in text.splitlines() if "removal confirm" in line]
 
 
-def test_parity_says_once_what_differs_as_desired_and_in_force() -> None:
-    """The difference goes from the first target to the second."""
-    sides = states.Side(("A",), "u1"), states.Side(("A", "B"), "u2")
-    found = [states.Difference("offers", view, *sides) for view in (states.View.DESIRED, states.View.IN_FORCE)]
-    document = parity_document(states.Pairs((states.Parity(STAGING, PRODUCTION, tuple(found), unapplied=(OFFERS,)),)))
-    (shown,) = [block for block in document.body if isinstance(block, Changed)]
-    assert shown.action == "desired and in force"
-    assert shown.fields == (Field("eventCodes", after="B"), Field("webhookUrl", "u1", "u2"))
-    assert document.title == "europe/staging and europe/production differ in 1 subscription."
-    assert document.next is not None
-    assert [todo.commands for todo in document.next.todos] == [(("reconciler", "plan", "-t", OFFERS),)]
-
-
-@pytest.mark.parametrize(
-    ("difference", "words"),
-    [
-        (states.Difference("o", states.View.DESIRED, states.Side(("A",)), None), "desired in europe/staging only"),
-        (states.Difference("o", states.View.GATE, None, states.Side(("A",))), "not fully in force in europe/staging"),
-        (states.Difference("o", states.View.PROVEN, states.Side(()), states.Side(("A",)), {"A": ""}),
-                    "A: + never observed"),
-    ],
-)  # fmt: skip
-def test_parity_says_in_which_target_something_is_missing(difference: states.Difference, words: str) -> None:
-    """A gate and proof are judged in the first target."""
-    assert words in terminal.render(parity_document(states.Pairs((states.Parity(STAGING, PRODUCTION, (difference,)),))))
-
-
-def test_parity_counts_pairs_and_names_what_has_no_counterpart() -> None:
-    """Declared exceptions that were applied are said once, whatever is folded; those that nothing needs are folded."""
-    exception = ParityException("europe/*/offers", "on purpose", Place("config/a.yaml", 1, 1))
-    views = (states.View.DESIRED, states.View.IN_FORCE)
-    ignored = tuple((states.Difference("offers", view, None, None), exception) for view in views)
-    parity = states.Parity(STAGING, PRODUCTION, (), ignored)
-    pairs = states.Pairs((parity, parity), (states.Unpaired(STAGING, PRODUCTION, matters=True),), (exception,))
-    document = parity_document(pairs)
-    assert document.title == "2 of 2 pairs match and 1 target has no counterpart."
-    assert terminal.render(document).count("europe/production/offers (on purpose)") == 1
-    assert [details.title for details in document.details] == ["Declared exceptions that are not needed"]
-
-
 @pytest.mark.parametrize(
     ("where", "place", "text"),
     [
@@ -302,17 +192,6 @@ def test_an_error_is_one_line_where_nothing_renders_it(where: str, place: Place 
     """With its position if it has one, else its place; several are several lines."""
     message = Message("m", "w", where, (step("do it: run", "a", "b"), step("c"), step("", "d")), place)
     assert (text, f"{text}\n{text}") == (str(message), str(ReconcilerError(message, message)))
-
-
-def test_failures_of_one_cause_are_one_finding() -> None:
-    """What is fine is only shown on request."""
-    failed = [Finding("server", Health.FAILED, Message("x", "unreachable", host)) for host in ("a", "b")]
-    document = doctor_document([*failed, Finding("clock", Health.OK, Message("y", "right"))])
-    assert [block.where for block in document.body if isinstance(block, Alert)] == [("a", "b")]
-    assert document.title == "Checks: 2 failed for 1 reason and 1 passed."
-    assert "right" not in terminal.render(document)
-    text = terminal.render(document, terminal.Layout(verbose=True))
-    assert ("right" in text, "\n\n\n" in text, text.endswith(f"\n\n{document.title}\n")) == (True, False, True)
 
 
 @pytest.mark.parametrize("healths", [found for count in range(5) for found in combinations(Health, count)])
@@ -330,51 +209,15 @@ def test_doctor_tells_all_that_is_not_fine(healths: tuple[Health, ...]) -> None:
     assert {Health.FAILED: Tone.ERROR, Health.WARNING: Tone.WARNING}.get(worst, Tone.ADDED) is document.tone
 
 
-def test_a_validation_names_every_mistake_with_its_place() -> None:
-    """The count is of all, though not all are shown."""
-    mistake = Message("m", "expected a list, got text", "", (), Place("config/a.yaml", 3, 5))
-    document = validation_document([mistake], [], 0, 40)
-    assert "Error: config/a.yaml:3:5: expected a list, got text" in terminal.render(document)
-    assert document.title == "Not valid: 40 mistakes."
-    assert validation_document([], [mistake], 2).title == "Valid: 2 subscriptions, 1 warning."
-
-
 def test_a_message_is_one_sentence_for_logs() -> None:
     """Its commands have the global flags in use."""
     message = Message("m", "not found", "config", (step("run", "reconciler", "init"), step("or look")))
     assert sentence(message, ("--config", "x y")) == "config: not found; run reconciler --config 'x y' init; or look"
 
 
-def test_the_record_shows_an_address_whole() -> None:
-    """Everything that is known of each attempt."""
-    text = terminal.render(record_document([attempt(fields={"subscriptionId": "s1"})], [], whole=True))
-    assert ["subscriptionId", "s1"] in [line.split() for line in text.splitlines()]
-    ended = [attempt(status=Status.GONE), attempt(status=Status.GONE, removed=Said(AT, {}))]
-    shown = terminal.render(record_document(ended, [], whole=True))
-    assert ["not created", "gone"] == re.findall("status  +(.*)", shown)
-    table = terminal.render(record_document([attempt(), UNKNOWN], [], whole=False))
-    assert table.endswith("1 subscription in force, 1 unresolved create.\n")
-
-
 def test_equal_sides_do_not_differ() -> None:
     """And nothing is imported for them."""
     assert differences({"a": {"x"}}, {"a": {"x"}}) == ()
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (counted(1, "code"), "1 code"), (counted(2, "entry", "entries"), "2 entries"), (listed([]), ""),
-        (listed("a"), "a"), (listed("abc", 2), "a, b and c"), (listed("abcde", 2), "a, b and 3 more"),
-        (ago("2026-11-01T08:00:00Z", NOW), "2026-11-01T08:00:00Z (2 hours ago)"),
-        (ago("2026-11-01T09:59:30Z", NOW), "2026-11-01T09:59:30Z (less than a minute ago)"),
-        (ago("2026-11-02T08:00:00Z", NOW), "2026-11-02T08:00:00Z (in the future, according to this machine's clock)"),
-        (ago("no time", NOW), "no time"),
-    ],
-)  # fmt: skip
-def test_plurals_and_distances_read_well(text: str, expected: str) -> None:
-    """They stand once, for every report."""
-    assert text == expected
 
 
 @pytest.mark.parametrize(

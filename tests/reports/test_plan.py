@@ -15,7 +15,7 @@ from reconciler.model.desired import Replace
 from reconciler.model.plan import Action, Block, Plan, Request
 from reconciler.model.record import Status
 from reconciler.reports import html, markdown, terminal
-from reconciler.reports.document import Alert, Field, Table
+from reconciler.reports.document import Alert, Table
 from reconciler.reports.plan import change_block, plan_document, surplus_messages
 
 GATE = Message("loss-open", "a loss is open", "state.jsonl", (step("run", "reconciler", "state", "complete"),))
@@ -89,26 +89,6 @@ def test_an_overridden_address_is_always_shown() -> None:
     assert "<h2>Service" not in html.render(document)  # below "Notes", which would have nothing else
     assert "login.staging.example" not in terminal.render(document)
     assert "login.staging.example" in terminal.render(document, terminal.Layout(verbose=True))
-
-
-@pytest.mark.parametrize(
-    ("action", "fields"),
-    [
-        (Action.CREATE, (Field("eventCodes", after="ONB10011, ONB10012"), Field("webhookUrl", after=URL))),
-        (Action.EXTEND, (Field("eventCodes", after="ONB10012"),)),
-        (Action.REPLACE, (Field("eventCodes", after="ONB10012"), Field("eventCodes", before="LOA10013"))),
-        (Action.RESTORE, ()),
-        (Action.REMOVE, (Field("eventCodes", before="LOA10013, ONB10011"), Field("webhookUrl", before=URL))),
-        (Action.RETRY, (Field("eventCodes", after="ONB10011, ONB10012"), Field("webhookUrl", after=URL))),
-        (Action.BLOCKED, (Field("eventCodes", after="ONB10012"), Field("eventCodes", before="LOA10013"))),
-    ],
-)
-def test_a_change_shows_the_fields_that_it_changes(action: Action, fields: tuple[Field, ...]) -> None:
-    """Codes that no call removes are no part of an extension: they are surplus."""
-    before = () if action is Action.CREATE else (attempt(codes=("LOA10013", "ONB10011")),)
-    wanted = Request(("ONB10011", "ONB10012"), URL)
-    request = Request(("ONB10012",), URL) if action is Action.EXTEND else None
-    assert change_block(change(action, before=before, after=wanted, request=request, concerns=(ID,))).fields == fields
 
 
 def test_reasons_that_repeat_the_difference_are_left_out() -> None:

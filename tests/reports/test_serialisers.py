@@ -194,16 +194,6 @@ def test_a_markdown_report_keeps_to_any_limit(monkeypatch: pytest.MonkeyPatch) -
         assert max((text for text in cut if len(text.encode()) <= limit), key=len) == markdown.render(document)
 
 
-def test_a_table_in_markdown_has_as_many_columns_in_every_line() -> None:
-    """The second line makes it one."""
-    blocks = (*plan_document(plan(change(), change(Action.REPLACE))).body, doc.Table(("a", "b"), (("1", "2"),)))
-    text = markdown.render(doc.Document("plan", "", body=blocks))
-    for table, columns in zip(re.findall("(?:^[|].*\n)+", text, re.MULTILINE), (6, 2), strict=True):
-        lines = table.splitlines()
-        assert {line.count("|") for line in lines} == {columns + 1}
-        assert (set(lines[1]) - {" "}, set(lines[0]) <= {*"| "}) == ({*"|-"}, False)
-
-
 def test_a_fence_is_longer_than_any_in_its_text() -> None:
     """Backquotes in a command do not end its block."""
     document = doc.Document("plan", "", next=doc.Commands((doc.Todo("run", (("reconciler", "```", "`"),)),)))
@@ -260,14 +250,6 @@ def test_no_word_is_cut_at_any_width(drawn: Plan, rows: list[tuple[str, ...]], w
     names = {"|", "URL", "URL:", "attempt", "attempt:"}
     wide, narrow = (Counter(word for word in text.split() if word not in names) for text in texts)
     assert wide == narrow
-
-
-def test_a_letter_is_not_changed() -> None:
-    """Its lines are those to send, only indented, in every format."""
-    document = doc.Document("l", "", body=(doc.Letter("Send", ("Please delete:", "", "URL: https://x.example")),))
-    assert "    Please delete:\n\n    URL: https://x.example\n" in terminal.render(document)
-    assert "```text\nPlease delete:\n\nURL: https://x.example\n```" in markdown.render(document)
-    assert "Please delete:\n\nURL: https://x.example\n</pre>" in html.render(document)
 
 
 @pytest.mark.parametrize(

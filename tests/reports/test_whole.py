@@ -1,4 +1,4 @@
-"""Whole reports with everything that they can say, without their prose, as `whole.txt` has them.
+"""Whole reports with everything that they can say, word for word, as `whole.txt` has them.
 
 `PYTHONPATH=tests python -m reports.test_whole` writes it anew.
 """
@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,8 @@ import pytest
 from msgspec.structs import replace
 from support.plan_values import AT, ID, OFFERS, STAGING, URL, attempt, change, duplicate, plan, surplus
 
-from reconciler.errors import Message, Place, step
+from reconciler import __version__
+from reconciler.errors import Message, step
 from reconciler.model import status as states
 from reconciler.model.address import Address, TargetName
 from reconciler.model.desired import ParityException, Subscription
@@ -23,10 +25,12 @@ from reconciler.model.plan import Action, Applied, Done, Finding, Health, Result
 from reconciler.model.plan import Block as Reason
 from reconciler.model.record import Status
 from reconciler.reports import document as doc
+from reconciler.reports import html, markdown, terminal
 from reconciler.reports.apply import apply_document, removal_letters, result_row
 from reconciler.reports.doctor import doctor_document
 from reconciler.reports.json import (
     applied_json,
+    findings_json,
     parity_json,
     plan_json,
     removals_json,
@@ -39,33 +43,36 @@ from reconciler.reports.plan import plan_document
 from reconciler.reports.record import history_document, record_document
 from reconciler.reports.removals import removals_document
 from reconciler.reports.status import status_document
-from reports.variants import NOW, PRODUCTION, applies, plans, statuses, variants
+from reports.variants import LATER, NOW, PLACE, PRODUCTION, applies, everything, plans, statuses, variants
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
 WHOLE = Path(__file__).with_name("whole.txt")
-PLACE = Place("config/a.yaml", 1, 1)
+OWN = f"{URL}/{{attempt}}"
+FLAGS = ("--config", "other config")
 LOST = attempt(id="c" * 32, status=Status.UNKNOWN, outcome=Outcome.UNKNOWN, url=f"{URL}/c")
-GIVEN_UP = attempt(id="d" * 32, status=Status.UNKNOWN, outcome=Outcome.UNKNOWN, superseded_by=(ID,), url=f"{URL}/d")
+GIVEN_UP = attempt(id="d" * 32, status=Status.UNKNOWN, superseded_by=(ID,), url=f"{URL}/d", template=OWN)
 GOING = attempt(
-    "europe/staging/going", ("A", "B"), id="e" * 32, status=Status.AWAITING_REMOVAL, requested=AT,
-    requested_codes=("A",), fields={"subscriptionId": "s1", "orderId": "o1", "name": "x"}, url=f"{URL}/e",
+    "europe/staging/going", ("A", "B", "C"), id="e" * 32, status=Status.AWAITING_REMOVAL, requested=AT,
+    requested_codes=("A", "C"), fields={"subscriptionId": "s1", "Id": "o1", "name": "x"}, url=f"{URL}/e", template=OWN,
 )  # fmt: skip
 KEPT = attempt("europe/staging/kept", cancelled=dict.fromkeys(attempt().codes, AT), outcome=None, url=f"{URL}/k")
 REVIVED = attempt("europe/staging/back", id="f" * 32, received=AT)
 HELD = attempt(
-    codes=("ONB10011", "ONB10012"), http_status=201, detail="created", supersedes=("d" * 32,), received=AT,
+    codes=("ONB10011", "ONB10012"), http_status=201, detail="created", supersedes=("d" * 32,), received=AT, at=LATER,
     fields={"name": "x", "id": 7},
 )  # fmt: skip
+FINDINGS = [Finding("record", health, Message(health, health, "here", (), PLACE)) for health in Health]
 GATE = Message("loss-open", "a loss is open", "", (step("run", "reconciler", "state", "complete"),))
 FOREIGN = Message("foreign", "bound to another service", STAGING)
 WAITS = change(Action.BLOCKED, "europe/staging/w", block=Reason.WAITS, reasons=(Message("waits", "it waits"),))
 PLAN = plan(
     change(Action.EXTEND, before=(attempt(codes=("LOA10013",)),)), change(Action.RETRY, "europe/staging/r"), WAITS,
-    unchanged=2, surplus=(surplus(), replace(surplus(requested=True), codes=("X",))), duplicates=(duplicate(),),
-    awaiting_removal=(GOING,), superseded=(GIVEN_UP,), recipients=("age1x",), overridden=("auth_url",),
+    unchanged=2, surplus=(surplus(), replace(surplus(requested=True), codes=("W", "X"))),
+    duplicates=(duplicate(), replace(duplicate(), code="Q")), awaiting_removal=(GOING,),
+    superseded=(GIVEN_UP,), recipients=("age1x",), overridden=("auth_url",),
     undeclared=(attempt("usa/x/y"), replace(LOST, address=Address("usa/x/z"))),
 )  # fmt: skip
 
@@ -91,12 +98,13 @@ def applied() -> Applied:
 def status() -> states.ProjectStatus:
     """Return a status with everything."""
     seen = {"ONB10011": states.Evidence(states.Proof.PROVEN, AT), "ONB10012": states.Evidence(states.Proof.NEVER_SEEN)}
+    twice = replace(duplicate(), code="TWICE", attempts=duplicate().attempts[::-1])
     here = states.TargetStatus(
         STAGING,
         (states.ObservedAttempt(HELD, seen, ("o", "b")),
-                  *(states.ObservedAttempt(x, {}) for x in (LOST, GIVEN_UP, GOING))),
-        awaiting_removal=(GOING,), surplus=(surplus(),), duplicates=(duplicate(),),
-        recorded_twice=(replace(duplicate(), code="TWICE"),), revived=(REVIVED,), cancelled=(KEPT,),
+                  *(states.ObservedAttempt(x, {"A": seen["ONB10011"]}) for x in (LOST, GIVEN_UP, GOING))),
+        awaiting_removal=(GOING,), surplus=(surplus(), surplus(requested=True)), duplicates=(duplicate(), twice),
+        recorded_twice=(twice,), revived=(REVIVED,), cancelled=(KEPT,),
     )  # fmt: skip
     return states.ProjectStatus(
         NOW, (here, states.TargetStatus(PRODUCTION, (), declared=False)), replace(PLAN, selection=("europe/*",))
@@ -106,12 +114,12 @@ def status() -> states.ProjectStatus:
 def removals() -> list[states.Removals]:
     """Return what two operators are to do."""
     awaiting = (
-        states.AwaitingRemoval(GOING, ("A",), AT, (HELD,)),
+        states.AwaitingRemoval(GOING, ("A", "C"), AT, (HELD,)),
         states.AwaitingRemoval(REVIVED, ("ONB10011",), "2026-10-01T00:00:00Z"),
     )
     return [
-        states.Removals(STAGING, AT, awaiting, (KEPT,), (replace(KEPT, id="0" * 32),), (LOST, GIVEN_UP)),
-        states.Removals(PRODUCTION, AT),
+        states.Removals(STAGING, LATER, awaiting, (KEPT,), (replace(KEPT, id="0" * 32),), (LOST, GIVEN_UP)),
+        states.Removals(PRODUCTION, AT, unknown=(replace(GIVEN_UP, address=Address("europe/production/x")),)),
     ]
 
 
@@ -130,36 +138,32 @@ def pairs() -> states.Pairs:
     parity = states.Parity(STAGING, PRODUCTION, differing, ignored, (), (OFFERS, GOING.address), (GOING.address,))
     usa = TargetName("usa/staging")
     parities = parity, states.Parity(STAGING, usa, ())
-    return states.Pairs(parities, (states.Unpaired(usa, PRODUCTION, matters=True),), (exception,))
+    return states.Pairs(
+        parities, tuple(states.Unpaired(usa, PRODUCTION, matters=matters) for matters in (True, False)), (exception,)
+    )
 
 
 def shape(document: doc.Document) -> list[str]:
-    """Return a line for each block of a document, without its words: kind, tone, places, rows and commands."""
+    """Return a line for each block of a document: kind, tone, places, words, rows and commands."""
     lines = []
     following = (document.next,) if document.next else ()
     sections = {"alerts": document.alerts, "body": document.body, "summary": document.summary, "next": following}
     for name, blocks in {**sections, "details": document.details}.items():
         if blocks:
             lines += [f"-- {name}", *(line for block in blocks for line in _shape(block))]
-    return [_data(document.title, document.tone), *map("=".join, document.facts), *lines]
-
-
-def _data(text: str, tone: str = "") -> str:
-    """Return the numbers, places and codes of a text, without its other words."""
-    found = re.findall(r"[^\s,;()]*[0-9/](?:[.:](?=\S)|[^\s,;():.])*|\b[A-Z]\b", text)
-    return " ".join(filter(None, (tone, *found)))
+    return [f"{document.tone}: {document.title}", *map("=".join, document.facts), *lines]
 
 
 def _shape(block: doc.Block) -> Iterator[str]:
     todos: tuple[doc.Todo, ...] = ()
     match block:
         case doc.Alert():
-            yield " ".join(filter(None, (block.label, block.tone, *block.where, _data(block.what))))
+            yield " | ".join((block.label, block.tone, *block.where, block.what))
             todos = block.todos
         case doc.Changed():
-            fields = " ".join(f"{field.name}:{field.before}>{field.after}" for field in block.fields)
-            yield " ".join(filter(None, (block.sign, block.title, _data(block.action), block.tone, fields)))
-            yield from (f"  {_data(note.text, note.tone)}" for note in block.notes)
+            fields = (f"{field.name}:{field.before}>{field.after}" for field in block.fields)
+            yield " | ".join((block.sign, block.title, block.action, block.tone, *fields))
+            yield from (f"  {note.tone}: {note.text}" for note in block.notes)
             todos = block.todos
         case doc.Table():
             rows = zip_longest((block.head, *block.rows), ("", *block.tones), fillvalue="")
@@ -167,24 +171,23 @@ def _shape(block: doc.Block) -> Iterator[str]:
         case doc.Facts():
             yield from map("=".join, block.rows)
         case doc.Letter():
-            yield from filter(None, map(_data, (block.title, *block.lines)))
+            yield from (f"Letter:{block.title}", *block.lines)
         case doc.Heading() | doc.Paragraph():
-            yield f"{type(block).__name__} {_data(block.text, block.tone)}"
+            yield f"{type(block).__name__} {block.tone}: {block.text}"
         case doc.Commands():
             todos = block.todos
         case doc.Details():
-            yield from (line for inner in block.blocks for line in _shape(inner))
-    yield from (" ".join(words) for todo in todos for words in ((_data(todo.text, ">"),), *todo.commands))
+            yield from (f"Details {block.title}", *(line for inner in block.blocks for line in _shape(inner)))
+    yield from (" ".join(words) for todo in todos for words in ((">", todo.text), *todo.commands))
 
 
 def documents() -> dict[str, doc.Document]:
     """Return each report with everything that it can say, by name."""
     blocked = change(Action.BLOCKED, block=Reason.FOREIGN, reasons=(Message("foreign", "another service"),))
     other = change(Action.BLOCKED, "europe/staging/f", block=Reason.DEPENDS, reasons=(Message("d", "it depends"),))
-    findings = [Finding("record", health, Message(health, health, "here", (), PLACE)) for health in Health]
     return {
         "plan": plan_document(PLAN, [GATE], "", [Subscription(OFFERS, ("ONB10011", "Y"), URL, URL, PLACE)]),
-        "saved": plan_document(plan(change(), gates=(GATE,)), saved="plan.json"),
+        "saved": plan_document(plan(change(), gates=(GATE,), selection=("e/*",)), saved="plan.json"),
         "blocked": plan_document(plan(blocked, other, foreign=(FOREIGN,))), "apply": apply_document(applied()),
         "fine": apply_document(Applied((applied().results[0],), Verdict.DONE, left=plan(unchanged=1))),
         "status": status_document(status()), "removals": removals_document(removals(), PLAN),
@@ -192,32 +195,37 @@ def documents() -> dict[str, doc.Document]:
         "gated": parity_document(states.Pairs((), gates=(GATE,), foreign=(FOREIGN,))),
         "show": record_document([HELD, LOST], [GATE], whole=True),
         "table": record_document([HELD, LOST], [GATE], whole=False),
-        "history": history_document([("1", AT, "ada", OFFERS, "created")]), "doctor": doctor_document(findings),
+        "history": history_document([("1", AT, "ada", OFFERS, "created")]), "doctor": doctor_document(FINDINGS),
         **variants(),
     }  # fmt: skip
 
 
 def shown() -> str:
-    """Return all reports, and the JSON of those that scripts rely on; prose in it is an ellipsis."""
+    """Return all reports, and the JSON of those that scripts rely on."""
     lines = [line for name, document in documents().items() for line in (f"== {name}", *shape(document))]
+    lines += ["== lines of an apply", *map(result_row, applied().results)]
     for document in (
-        plan_json(PLAN) | {"tool_version": ""}, applied_json(applied(), removal_letters(applied())),
+        plan_json(PLAN), applied_json(applied(), removal_letters(applied())),
         status_json(status()), parity_json(pairs()), removals_json(removals()), status_json(statuses()["seen"]),
-        applied_json(applies()["two"], ()), parity_json(states.Pairs((), gates=(GATE,))), validation_json([], [GATE]),
-        plan_json(plans()["many"]) | {"tool_version": "", "changes": plan_json(plans()["removal"])["changes"]},
+        applied_json(applies()["two"], removal_letters(applies()["two"])), parity_json(states.Pairs((), gates=(GATE,))),
+        validation_json([], [GATE]), findings_json([*FINDINGS, *FINDINGS]),
+        plan_json(plans()["many"]) | {"changes": plan_json(plans()["removal"])["changes"]},
     ):  # fmt: skip
-        lines += ["== JSON", re.sub('"[^"\n]*"', _string, render(document))]
+        lines += ["== JSON", render(document).replace(f'version": "{__version__}"', 'version": "this"')]
+    heading = (doc.Heading("heading"),)
+    for made in (everything(), doc.Document("bare", "", body=heading, details=(doc.Details("more", heading),))):
+        page = re.sub(r"(?s)<style>.*?</style>|<script>.*?</script>|sha256-[^;]*", "", html.render(made, FLAGS))
+        layouts = *map(partial(terminal.Layout, FLAGS), (None, 11)), terminal.Layout((), 100, colour=True, verbose=True)
+        texts = *(terminal.render(made, layout) for layout in layouts), markdown.render(made, FLAGS), page
+        lines += ["== in all formats", *(text.replace("\x1b", "ESC") for text in texts)]
     return "\n".join([*lines, ""])
-
-
-def _string(found: re.Match[str]) -> str:
-    text = found[0][1:-1].replace("\\n", " ")
-    return f'"{_data(text, "…")}"' if " " in found[0] else found[0]
 
 
 def test_every_report_has_all_its_parts() -> None:
     """In order, with tones, places, rows and commands."""
-    assert WHOLE.read_text(encoding="utf-8") == shown()
+    written, now = (text.split("\n== ") for text in (WHOLE.read_text(encoding="utf-8"), shown()))
+    assert [part for part in written if part not in now] == [part for part in now if part not in written]
+    assert written == now
 
 
 @pytest.mark.parametrize("done", Done)
