@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import secrets
 import stat
 from contextlib import closing
@@ -22,9 +23,10 @@ from reconciler.errors import SettingsError
 from reconciler.http_messages import Request, Response
 from reconciler.sandbox import Sandbox
 from reconciler.sandbox.endpoints import Service
+from reconciler.sandbox.events import Removed
 from reconciler.sandbox.faults import FaultPlan
 from reconciler.sandbox.layout import DOCUMENTED_TARGETS, check_names, lay_out
-from reconciler.sandbox.world import World
+from reconciler.sandbox.world import Memory, World
 
 # The token endpoint.
 
@@ -62,10 +64,11 @@ def test_unknown_api(sandbox: Sandbox) -> None:
 
 
 def test_secret_of_another_client() -> None:
-    """Each client has its own secret, also where two have one provider."""
+    """Each client has its own secret, also where two have one provider; what it creates is its own."""
     with Sandbox(accounts={STAGING: ("one", "first"), "usa/staging": ("other", "second")}) as sandbox:
         answers = [ask_token(sandbox, STAGING, changes={"client_secret": text}) for text in ("first", "second")]
-    assert [200, 401] == [answer.status for answer in answers]
+        create(sandbox, get_token(sandbox, "usa/staging"))
+    assert ([200, 401], "other") == ([answer.status for answer in answers], sandbox.world.created[0].account)
 
 
 def test_staging_targets_share_a_provider(sandbox: Sandbox) -> None:
@@ -113,7 +116,7 @@ def test_bad_body(sandbox: Sandbox, body: object) -> None:
 @pytest.mark.parametrize(("headers", "status"), [
     ({"authorization": ""}, 401), ({"authorization": "Basic abc"}, 401), ({"authorization": "Bearer "}, 401),
     ({"authorization": "Bearer a.b.c"}, 401), ({"content-type": "text/plain"}, 415),
-    ({"content-type": "text/plain; of=application/json"}, 415),
+    ({"content-type": "text/plain; of=application/json"}, 415), ({"content-type": "text/plain, application/json"}, 415),
     ({"content-type": "Application/JSON; charset=utf-8"}, 201),
 ])  # fmt: skip
 def test_bad_headers(sandbox: Sandbox, headers: dict[str, str], status: int) -> None:
@@ -153,7 +156,7 @@ def test_lead(sandbox: Sandbox) -> None:
     bearer = {"authorization": f"Bearer {get_token(sandbox, api_name='onboarding')}"}
     assert 406 == call("POST", url, {}, bearer).status
     assert 400 == call("POST", url, b'{"Amount": NaN}', {**bearer, "accept": "application/json"}).status
-    answer = call("POST", url, {"Amount": "1"}, {**bearer, "accept": "application/json"})
+    answer = call("POST", url, {"Amount": "1"}, {**bearer, "accept": "text/plain;q=0.5, application/json"})
     assert (201, {"Amount": "1"}) == (answer.status, sandbox.world.leads[0].document)
     assert sandbox.world.requests["lead", STAGING] == 3
 
@@ -211,7 +214,7 @@ def test_state_and_removal(sandbox: Sandbox) -> None:
 
 @pytest.mark.parametrize("event", [
     {}, {"code": "x"}, {"code": "ONB10011", "properties": []}, {"code": "ONB10011", "target": "asia/staging"},
-    {"code": "ONB10011", "target": 7}, {"code": "ONB10011", "count": 0}, {"code": "ONB10011", "count": 10_001},
+    {"code": "ONB10011", "target": []}, {"code": "ONB10011", "count": 0}, {"code": "ONB10011", "count": 10_001},
     {"code": "ONB10011", "count": True}, {"code": "ONB10011", "extra": 1},
 ])  # fmt: skip
 def test_bad_event(sandbox: Sandbox, event: dict[str, object]) -> None:
@@ -323,6 +326,32 @@ def test_continues(tmp_path: Path) -> None:
         assert [1, 2, 3] == [created.sequence for created in second.world.created]
 
 
+def test_a_restart_changes_nothing(tmp_path: Path) -> None:
+    """What exists, counts and was delivered; what was not delivered goes on with the attempt that is next."""
+    clock, targets = Mock(return_value=1000.0), lay_out("http://s", DOCUMENTED_TARGETS, {}, secrets.token_bytes)
+    with closing(Memory(tmp_path)) as memory:
+        first = World(targets, FaultPlan({}), memory.append, clock=clock)
+        made = [first.create(STAGING, ("ONB10011",), f"http://127.0.0.1/{number}", "me") for number in range(3)]
+        first.add_lead(STAGING, {"Amount": "1"})
+        for target in targets.values():
+            first.revoke_token(first.issue_token(target.provider, "me", "x"))
+            first.issue_token(target.provider, "me", "x")
+        first.trigger("ONB10011", [b"1", b"2"], None)
+        first.remove(made[0].id)
+        for (delivery, to), status in zip(first.take_due(), (500, 200, None, 404), strict=False):
+            first.settle(delivery, to, status, "", final=status is None)
+    with closing(Memory(tmp_path)) as memory:
+        second = World(targets, FaultPlan({}), clock=clock)
+        second.restore(memory.events)
+    for each in (first, second):
+        assert (first.describe(), first.tokens, first.leads) == (each.describe(), each.tokens, each.leads)
+        assert [False, True] * 4 == [each.find_token(text) is not None for text in each.tokens]
+    clock.return_value += 15
+    due = [[(delivery.body, to.id, delivery.number) for delivery, to in each.take_due()] for each in (first, second)]
+    retried = [(b"1", made[0].id, 2), (b"2", made[0].id, 2)]
+    assert [retried, [(b"2", made[1].id, 1), (b"2", made[2].id, 1), *retried]] == due
+
+
 def test_continues_where_it_was_last(tmp_path: Path) -> None:
     """At the port of the run before, not of the first one."""
     ports = []
@@ -382,15 +411,18 @@ def test_other_contents(tmp_path: Path) -> None:
 def test_one_at_a_time(tmp_path: Path) -> None:
     """A directory in use is refused."""
     with Sandbox(directory=tmp_path):
-        assert "sandbox-data-unusable" == raised(SettingsError, Sandbox, directory=tmp_path).name
+        message = raised(SettingsError, Sandbox, directory=tmp_path)
+        assert ("sandbox-data-unusable", "in use by another sandbox") == (message.name, message.what)
 
 
 def test_directory_that_cannot_be(tmp_path: Path) -> None:
-    """A file in the place of the directory is an error, and so is a link in the place of the file."""
+    """A file in the place of the directory is an error, and so is a link in the place of the file or directory."""
     (tmp_path / "data").write_text("")
     (tmp_path / "sandbox.jsonl").symlink_to(tmp_path / "data")
-    for directory in (tmp_path / "data" / "below", tmp_path):
-        assert "sandbox-data-unusable" == raised(SettingsError, Sandbox, directory=directory).name
+    (tmp_path / "link").symlink_to(tmp_path)
+    names = {tmp_path / "data" / "below": "sandbox-data-unusable", tmp_path: "sandbox-data-unusable"}
+    for directory, name in {**names, tmp_path / "link": "unsafe-directory"}.items():
+        assert name == raised(SettingsError, Sandbox, directory=directory).name
 
 
 def test_port_in_use(tmp_path: Path) -> None:
@@ -401,12 +433,18 @@ def test_port_in_use(tmp_path: Path) -> None:
     Sandbox(directory=tmp_path).close()
 
 
-def test_what_cannot_be_stored_has_not_happened() -> None:
-    """Neither now nor after a restart."""
-    world = World({}, FaultPlan({}), Mock(side_effect=OSError("full")))
-    with pytest.raises(OSError, match="full"):
-        world.create(STAGING, ("ONB10011",), "http://127.0.0.1/a")
-    assert [] == world.created
+def test_what_cannot_be_stored_has_not_happened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither now nor after a restart, whatever is stored next."""
+    with closing(Memory(tmp_path)) as memory:
+        world = World({}, FaultPlan({}), memory.append)
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", Mock(side_effect=OSError("full")))
+            with pytest.raises(OSError, match="full"):
+                world.create(STAGING, ("ONB10011",), "http://127.0.0.1/a")
+        assert ([], b"") == (world.created, (tmp_path / "sandbox.jsonl").read_bytes())
+        world.record(Removed("1"), Removed("2"))
+    with closing(Memory(tmp_path)) as memory:
+        assert [Removed("1"), Removed("2")] == memory.events
 
 
 def test_late_create_needs_no_socket() -> None:
@@ -415,7 +453,7 @@ def test_late_create_needs_no_socket() -> None:
     targets = lay_out("http://s", [STAGING], {}, bytes)
     world = World(targets, FaultPlan({"late": 1.0}), clock=lambda: now, entropy=bytes)
     target = targets[STAGING]
-    token = world.issue_token(target.provider, target.client_id, target.audience("notification"))
+    token = world.issue_token(target.provider, "me", target.audience("notification"))
     headers = (("Authorization", f"Bearer {token}"), ("Content-Type", "application/json"))
     path = f"{target.base_url.removeprefix('http://s')}/notification/webhooksubscription"
     Service(world, "http://s").handle(Request("POST", path, headers, json.dumps(WANTED).encode()))
@@ -429,7 +467,8 @@ def test_late_create_needs_no_socket() -> None:
     assert ([1002.5], 1.0) == ([created.at for created in world.subscriptions()], world.seconds_left())
     now += 1
     world.take_due()
-    assert ([1002.5, 1003.5], None) == ([created.at for created in world.subscriptions()], world.seconds_left())
+    late = [(created.at, created.account) for created in world.subscriptions()]
+    assert ([(1002.5, "me"), (1003.5, "me")], None) == (late, world.seconds_left())
 
 
 @pytest.mark.parametrize(("seconds", "before"), [(60.0, 0), (0.05, 1)])
