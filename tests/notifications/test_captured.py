@@ -78,8 +78,9 @@ def test_times_are_utc_everywhere() -> None:
     b'{"at": "2026-03-01T12:00:00Z", "url": "http://[", "code": "X"}',
     b'{"at": "2026-03-01T12:00:00Z", "url": "https://somebody\\u2100/", "code": "X"}',
     b'{"at": "2026-03-01T12:00:00Z", "path": "/"}',
+    b'{"at": "2026-03-01T12:00:00Z", "path": "", "url": "https://a.example/x", "code": "X"}',
     b'{"at": "2026-03-01T12:00:00Z", "path": "/", "code": "X", "verified": "somebody"}',
-], ids=range(13))  # fmt: skip
+], ids=range(14))  # fmt: skip
 def test_bad_line(line: bytes) -> None:
     """It is refused with its place, and nothing of it is shown."""
     message = raised(SettingsError, parse_line, line, "f:1")

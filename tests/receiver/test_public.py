@@ -55,6 +55,13 @@ def test_headers_of_any_server(headers: Any) -> None:
         assert "ONB10011" == Verifier(SCHEME, ["other", b"s3cret"]).read(headers, body).event_code  # type: ignore[arg-type]
 
 
+def test_spaces_around_a_value_are_not_signed() -> None:
+    """They are not part of it, as a server gives them or not."""
+    scheme = Verification(header="X-Signature", algorithm="hmac-sha256", content="{header:X-Time}.{body}")
+    headers = {"X-Signature": hmac.digest(b"s3cret", b"1." + BODY, "sha256").hex(), "X-Time": " 1\t"}
+    Verifier(scheme, ["s3cret"]).verify(headers, BODY)
+
+
 @pytest.mark.parametrize("headers", [{}, {"X-Signature": ""}, {"X-Signature": signature(b"wrong")}])
 def test_bad_signature(headers: dict[str, str]) -> None:
     """It is a 401, before the body is looked at, and holds no secret."""

@@ -105,7 +105,8 @@ def test_not_confirmed_unless_on_disk() -> None:
     bench = Bench()
     bench.problem = OSError(errno.ENOSPC, "No space left on device")
     assert 503 == bench.send()
-    assert "could not save the notification: No space left on device" == bench.reported[0].problem
+    (delivery,) = bench.reported
+    assert (1, "could not save the notification: No space left on device") == (delivery.number, delivery.problem)
 
 
 def test_fail_first() -> None:
@@ -147,7 +148,8 @@ def test_other_methods_and_unread_requests() -> None:
     bench = Bench()
     response = bench.receiver.handle(Request("GET", "/", ()))
     assert (405, ("Allow", "POST")) == (response.status, response.headers[1])
-    assert 413 == bench.receiver.handle(Request(problem=Response(413, b"too large\n"))).status
+    refused = bench.receiver.handle(Request(problem=Response(413, b"too large\n")))
+    assert (413, response.headers[:1], b"too large\n") == (refused.status, refused.headers, refused.body)
     assert "too large" == bench.reported[1].problem
 
 
@@ -167,17 +169,18 @@ def test_what_is_kept(refusal: Refusal | None, enforce: bool, body: bytes, statu
     assert (None if refusal is None else refusal.text) == bench.reported[0].problem
 
 
-def test_bad_signature() -> None:
-    """It does not count as a delivery."""
-    bench = Bench(refusal=BAD)
+@pytest.mark.parametrize(("enforce", "numbers"), [(True, [None, 1]), (False, [1, 2])])
+def test_bad_signature(enforce: bool, numbers: list[int | None]) -> None:
+    """It does not count as a delivery, unless it is only reported."""
+    bench = Bench(Behaviour(enforce=enforce), BAD)
     bench.send()
     bench.refusal = None
     bench.send()
-    assert [None, 1] == [delivery.number for delivery in bench.reported]
+    assert numbers == [delivery.number for delivery in bench.reported]
 
 
 def test_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unverified notifications are kept within a budget, over runs; verified ones always."""
+    """Unverified notifications are kept within a budget, over runs, and are no deliveries; verified ones always."""
     bench = Bench(refusal=BAD)
     bench.send()
     monkeypatch.setattr(module, "UNVERIFIED_BUDGET", len(bench.lines[0]) * 2)
@@ -188,7 +191,7 @@ def test_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     later.receiver.remember(bench.kept)
     assert (401, []) == (later.send(), later.lines)
     later.refusal = None
-    assert (200, 1) == (later.send(), len(later.lines))
+    assert (200, 1, 1) == (later.send(), len(later.lines), later.reported[-1].number)
 
 
 def test_budget_of_what_could_not_be_saved(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,6 @@ import hashlib
 import hmac
 import json
 import socket
-import time
 from contextlib import suppress
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -20,6 +19,7 @@ from reconciler.sandbox import Sandbox, notification_sender
 from reconciler.sandbox.events import notification_body
 from reconciler.sandbox.faults import FaultPlan
 from reconciler.sandbox.layout import lay_out
+from reconciler.sandbox.notification_sender import NotificationSender
 from reconciler.sandbox.world import World
 
 if TYPE_CHECKING:
@@ -251,22 +251,25 @@ def test_bodies_that_can_be_read_once() -> None:
     assert [(body, url) for body in (b"1", b"2") for url in urls] == [(to.body, by.url) for to, by in world.take_due()]
 
 
-def test_unfinished_deliveries_continue(tmp_path: Path, httpserver: HTTPServer) -> None:
-    """After a restart, a delivery goes on with the attempt that is next."""
-    httpserver.expect_ordered_request("/offers").respond_with_data(status=500)
-    httpserver.expect_ordered_request("/offers").respond_with_data(status=204)
-    with Sandbox(directory=tmp_path, retry_interval=0.3) as first:
-        subscribe(first, httpserver.url_for("/offers"))
-        first.world.trigger("ONB10011", [b"{}"], None)
-        while not first.world.attempted:
-            time.sleep(0.01)
-    with Sandbox(directory=tmp_path) as second:
-        assert second.wait_idle(10)
-        assert [(1, 500), (2, 204)] == statuses(second)
+def test_an_answer_that_comes_while_the_sandbox_stops_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next sandbox does not deliver the notification again."""
+    world = World(lay_out("http://s", [STAGING], {}, bytes), FaultPlan({}))
+    world.create(STAGING, ("ONB10011",), "http://127.0.0.1/a")
+    world.trigger("ONB10011", [b"{}"], None)
+    sender = NotificationSender(world)
+
+    def answer(*_: object) -> int:
+        sender.close()
+        return 200
+
+    monkeypatch.setattr(sender, "_post", answer)
+    sender._deliver(*world.take_due()[0])
+    assert ([200], {}) == ([attempt.status for attempt in world.attempted], world.unfinished)
 
 
-def test_delivery_that_is_cut_off_is_attempted_again(tmp_path: Path) -> None:
-    """A sandbox stops at once, though an endpoint takes its time; the attempt does not count."""
+def test_delivery_that_is_cut_off_is_attempted_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sandbox stops at once, though an endpoint may take its time; the attempt does not count."""
+    monkeypatch.setattr(notification_sender, "ANSWER_WITHIN", 3600.0)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         with Sandbox(directory=tmp_path) as first:
             subscribe(first, f"http://127.0.0.1:{listener.getsockname()[1]}/offers")
