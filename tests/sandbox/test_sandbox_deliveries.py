@@ -23,7 +23,7 @@ from reconciler.sandbox.notification_sender import NotificationSender
 from reconciler.sandbox.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from pytest_httpserver import HTTPServer
@@ -49,6 +49,14 @@ def trigger(sandbox: Sandbox, code: str = "ONB10011", **options: object) -> int:
     answer = call("POST", f"{sandbox.url}/_sandbox/trigger", {"code": code, **options})
     assert (202, True) == (answer.status, sandbox.wait_idle(10))
     return int(answer.document["deliveries"])
+
+
+def triggered(clock: Callable[[], float] = lambda: 0.0) -> World:
+    """Return the state of a sandbox with one delivery that is due."""
+    world = World(lay_out("http://s", [STAGING], {}, bytes), FaultPlan({}), clock=clock)
+    world.create(STAGING, ("ONB10011",), "http://127.0.0.1/a")
+    world.trigger("ONB10011", [b"{}"], None)
+    return world
 
 
 def statuses(sandbox: Sandbox) -> list[tuple[int, int | None]]:
@@ -217,9 +225,7 @@ def test_only_loopback_is_called(sandbox: Sandbox, url: str) -> None:
 def test_retries_are_an_interval_apart() -> None:
     """By the clock of the state machine: 15 seconds, three times."""
     now = 0.0
-    world = World(lay_out("http://s", [STAGING], {}, bytes), FaultPlan({}), clock=lambda: now)
-    world.create(STAGING, ("ONB10011",), "http://127.0.0.1/a")
-    world.trigger("ONB10011", [b"{}"], None)
+    world = triggered(lambda: now)
     times = []
     while world.unfinished:
         for delivery, to in world.take_due():
@@ -231,14 +237,13 @@ def test_retries_are_an_interval_apart() -> None:
 
 def test_a_new_delivery_does_not_wait_for_a_repeated_one() -> None:
     """What is due first is taken first."""
-    world = World(lay_out("http://s", [STAGING], {}, bytes), FaultPlan({}), clock=lambda: 0.0)
-    world.create(STAGING, ("ONB10011",), "http://127.0.0.1/a")
+    world = triggered()
     for number in range(2):
-        world.trigger("ONB10011", [b"{}"], None)
         ((delivery, to),) = world.take_due()
         world.retry_interval = 15.0 + number
         world.settle(delivery, to, 500, "answered", final=False)
         assert (number + 1, 15.0) == (len(world.unfinished), world.seconds_left())
+        world.trigger("ONB10011", [b"{}"], None)
 
 
 def test_bodies_that_can_be_read_once() -> None:
@@ -253,9 +258,7 @@ def test_bodies_that_can_be_read_once() -> None:
 
 def test_an_answer_that_comes_while_the_sandbox_stops_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next sandbox does not deliver the notification again."""
-    world = World(lay_out("http://s", [STAGING], {}, bytes), FaultPlan({}))
-    world.create(STAGING, ("ONB10011",), "http://127.0.0.1/a")
-    world.trigger("ONB10011", [b"{}"], None)
+    world = triggered()
     sender = NotificationSender(world)
 
     def answer(*_: object) -> int:

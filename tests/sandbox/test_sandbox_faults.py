@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import socket
-import time
+from concurrent.futures import ThreadPoolExecutor
 from textwrap import dedent
-from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from support.notified import wait_until
 from support.refusals import raised
 from support.sandbox_client import STAGING, ask_token, call, create, get_token
 
@@ -138,10 +138,14 @@ def test_token_faults(sandbox: Sandbox, name: str, status: int, issued: int) -> 
     assert 201 == create(sandbox).status
 
 
-def test_a_token_fault_meets_a_request_that_is_refused_otherwise(sandbox: Sandbox) -> None:
+def test_a_fault_meets_a_request_that_is_refused_otherwise(sandbox: Sandbox) -> None:
     """A rehearsal with wrong credentials meets it too, and it does not wait for a later request."""
-    sandbox.world.fail_next("token-429")
-    assert [429, 401] == [ask_token(sandbox, changes={"client_secret": "wrong"}).status for _ in range(2)]
+    for name in ("429", "token-429", "lead-429"):
+        sandbox.world.fail_next(name)
+    url = f"{sandbox.world.targets[STAGING].base_url}/onboarding/leads"
+    for status in (429, 401):
+        answers = create(sandbox, "x"), ask_token(sandbox, changes={"client_secret": "x"}), call("POST", url, {})
+        assert [status] * 3 == [answer.status for answer in answers]
 
 
 def test_fault_of_one_target(sandbox: Sandbox) -> None:
@@ -197,19 +201,12 @@ def test_probability_is_kept() -> None:
     assert None not in [plan.draw("token", ()) for _ in range(1000)]
 
 
-def hang(sandbox: Sandbox, token: str) -> None:
-    """Send a create that is never answered."""
-    with pytest.raises(ConnectionError):
-        create(sandbox, token)
-
-
 def test_stop_ends_what_hangs() -> None:
     """A sandbox stops though a client waits for an answer, which then sees its connection end."""
-    with Sandbox() as sandbox:
-        token = get_token(sandbox)
-        sandbox.world.fail_next("hang")
-        client = Thread(target=hang, args=(sandbox, token))
-        client.start()
-        while not sandbox.world.requests["create", STAGING]:
-            time.sleep(0.01)
-    client.join()
+    with ThreadPoolExecutor() as pool:
+        with Sandbox() as sandbox:
+            sandbox.world.fail_next("hang")
+            answer = pool.submit(create, sandbox)
+            assert wait_until(lambda: sandbox.world.requests["create", STAGING] > 0)
+        with pytest.raises(ConnectionError):
+            answer.result()

@@ -121,7 +121,7 @@ def test_bad_body(sandbox: Sandbox, body: object) -> None:
 ])  # fmt: skip
 def test_bad_headers(sandbox: Sandbox, headers: dict[str, str], status: int) -> None:
     """A create needs a Bearer token, in a scheme of any case, and JSON."""
-    answer = create(sandbox, headers={"authorization": f"bEARER {get_token(sandbox)}", **headers})
+    answer = create(sandbox, headers={"authorization": f"bEARER  {get_token(sandbox)}", **headers})
     told = ' error="invalid_token"' if "a.b.c" in headers.get("authorization", "") else ""
     challenge = f"Bearer{told}" if status == 401 else None
     assert (status, challenge) == (answer.status, answer.headers.get("www-authenticate"))
@@ -164,7 +164,7 @@ def test_lead(sandbox: Sandbox) -> None:
 def test_other_paths_and_methods(sandbox: Sandbox) -> None:
     """What is not there is a 404; another method a 405 that names the right one."""
     assert 404 == call("GET", f"{sandbox.url}/nothing").status
-    for method in ("GET", "PUT", "DELETE"):
+    for method in ("GET", "HEAD", "PUT", "DELETE"):
         answer = call(method, f"{sandbox.world.targets[STAGING].base_url}/notification/webhooksubscription")
         assert (405, "POST") == (answer.status, answer.headers["allow"])
     assert 405 == call("POST", f"{sandbox.url}/_sandbox/state", {}).status
@@ -213,7 +213,7 @@ def test_state_and_removal(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.parametrize("event", [
-    {}, {"code": "x"}, {"code": "ONB10011", "properties": []}, {"code": "ONB10011", "target": "asia/staging"},
+    {}, {"code": "ONB100110"}, {"code": "ONB10011", "properties": []}, {"code": "ONB10011", "target": "asia/staging"},
     {"code": "ONB10011", "target": []}, {"code": "ONB10011", "count": 0}, {"code": "ONB10011", "count": 10_001},
     {"code": "ONB10011", "count": True}, {"code": "ONB10011", "extra": 1},
 ])  # fmt: skip

@@ -97,7 +97,7 @@ def test_a_cut_off_body_is_created(body: bytes) -> None:
 
 
 @pytest.mark.parametrize(("location", "host"), [
-    ("https://login.example/path?token=abc", "login.example"), ("/elsewhere", "another path"),
+    ("https://me:s3cret@login.example:8/path?token=abc", "login.example"), ("/elsewhere", "another path"),
     ("https://[bad", "an unreadable address"),
 ])  # fmt: skip
 def test_a_redirect_names_its_host(location: str, host: str) -> None:
