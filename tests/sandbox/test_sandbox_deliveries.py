@@ -13,6 +13,7 @@ from unittest.mock import Mock
 from uuid import UUID
 
 import pytest
+from support.notified import wait_until
 from support.sandbox_client import STAGING, call
 
 from reconciler.sandbox import Sandbox, notification_sender
@@ -23,20 +24,12 @@ from reconciler.sandbox.notification_sender import NotificationSender
 from reconciler.sandbox.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from pytest_httpserver import HTTPServer
 
     from reconciler.sandbox.events import Subscription
-
-
-@pytest.fixture
-def sandbox() -> Iterator[Sandbox]:
-    """A sandbox that serves and retries at once."""
-    with Sandbox(retry_interval=0.05) as serving:
-        yield serving
-    assert serving.world.failures == []
 
 
 def subscribe(sandbox: Sandbox, url: str, *codes: str, target: str = STAGING) -> Subscription:
@@ -212,6 +205,17 @@ def test_answer_in_drops_is_given_up(sandbox: Sandbox, monkeypatch: pytest.Monke
                 with suppress(OSError):
                     connection.sendall(b"x")
     assert [(1, None)] == statuses(sandbox)
+
+
+def test_an_endpoint_that_hangs_delays_no_other(sandbox: Sandbox, httpserver: HTTPServer) -> None:
+    """What it is sent is still on its way when the others have answered."""
+    httpserver.expect_request("/offers").respond_with_data()
+    with socket.create_server(("127.0.0.1", 0)) as hanging:
+        subscribe(sandbox, f"http://127.0.0.1:{hanging.getsockname()[1]}/offers")
+        subscribe(sandbox, httpserver.url_for("/offers"))
+        assert 2 == sandbox.world.trigger("ONB10011", [b"{}"], None)
+        assert wait_until(lambda: len(sandbox.world.attempted) > 0)
+        assert [(1, 200)] == statuses(sandbox)
 
 
 @pytest.mark.parametrize("url", ["https://hooks.partner.example/a", "http://192.0.2.1/a", "https://127.0.0.1:1/a"])
