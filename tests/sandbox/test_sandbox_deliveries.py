@@ -86,7 +86,7 @@ def test_notification_is_as_documented(sandbox: Sandbox, httpserver: HTTPServer)
     trigger(sandbox)
     request = httpserver.log[0][0]
     document = request.get_json()
-    assert ("application/json", b"tenant=7") == (request.content_type, request.query_string)
+    assert ("application/json", created.url) == (request.content_type, request.url)
     assert ("ONB10011", "Offers Provided") == (document["EventCode"], document["Message"])
     UUID(document["EventProperties"]["LeadId"])
     for offer in document["EventProperties"]["Offers"]:

@@ -238,12 +238,12 @@ def test_options() -> None:
     accounts = {"usa/staging": ("me", "s3cret")}
     made = [
         Sandbox(faults={"500": 0.5}, seed=seed, accounts=accounts, token_lifetime=5, retry_interval=2.5)
-        for seed in (7, 7, 8)
+        for seed in (0, 0, 8)
     ]
     drawn = [[each.world.meet("create", STAGING, (STAGING,)) is None for _ in range(40)] for each in made]
     assert drawn[0] == drawn[1] != drawn[2]
     world = made[0].world
-    assert (world.token_lifetime, world.retry_interval) == (5, 2.5)
+    assert (world.token_lifetime, world.retry_interval, made[0]._server._most) == (5, 2.5, 512)
     assert (world.targets["usa/staging"].client_id, world.targets["usa/staging"].client_secret) == ("me", "s3cret")
     for each in made:
         each.close()
