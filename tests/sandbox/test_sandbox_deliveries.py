@@ -17,7 +17,7 @@ from support.notified import wait_until
 from support.sandbox_client import STAGING, call
 
 from reconciler.sandbox import Sandbox, notification_sender
-from reconciler.sandbox.events import notification_body
+from reconciler.sandbox.events import Attempted, notification_body
 from reconciler.sandbox.faults import FaultPlan
 from reconciler.sandbox.layout import lay_out
 from reconciler.sandbox.notification_sender import NotificationSender
@@ -47,7 +47,7 @@ def trigger(sandbox: Sandbox, code: str = "ONB10011", **options: object) -> int:
 def triggered(clock: Callable[[], float] = lambda: 0.0) -> World:
     """Return the state of a sandbox with one delivery that is due."""
     world = World(lay_out("http://s", [STAGING], {}, bytes), FaultPlan({}), clock=clock)
-    world.create(STAGING, ("ONB10011",), "http://127.0.0.1/a")
+    world.create(STAGING, ("LOA10013", "ONB10011"), "http://127.0.0.1/a")
     world.trigger("ONB10011", [b"{}"], None)
     return world
 
@@ -270,8 +270,10 @@ def test_an_answer_that_comes_while_the_sandbox_stops_counts(monkeypatch: pytest
         return 200
 
     monkeypatch.setattr(sender, "_post", answer)
-    sender._deliver(*world.take_due()[0])
-    assert ([200], {}) == ([attempt.status for attempt in world.attempted], world.unfinished)
+    delivery, to = world.take_due()[0]
+    sender._deliver(delivery, to)
+    what = delivery.id, to.id, STAGING, "ONB10011", "http://127.0.0.1/a"
+    assert ([Attempted(*what, 0.0, 1, 200, "answered", None)], {}) == (world.attempted, world.unfinished)
 
 
 def test_delivery_that_is_cut_off_is_attempted_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
