@@ -167,7 +167,7 @@ def test_bad_request_meets_no_late_fault(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize(("probabilities", "message"), [
     ({"nonsense": 0.5}, "unknown-fault"), ({"token-401-once": 0.5}, "unknown-fault"),
     ({"token-late": 0.5}, "unknown-fault"), ({"500": -0.1}, "bad-probability"),
-    ({"500": float("nan")}, "bad-probability"), ({"500": 0.6, "503": 0.6}, "bad-probability"),
+    ({"token-500": float("nan")}, "bad-probability"), ({"500": 0.6, "503": 0.6}, "bad-probability"),
 ])  # fmt: skip
 def test_bad_probabilities(probabilities: dict[str, float], message: str, tmp_path: Path) -> None:
     """Unknown names and impossible probabilities are refused, before anything is stored."""

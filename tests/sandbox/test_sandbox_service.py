@@ -220,7 +220,8 @@ def test_bad_event(sandbox: Sandbox, event: dict[str, object]) -> None:
 ])  # fmt: skip
 def test_bad_names(names: list[str], message: str) -> None:
     """Names are `region/environment`, and each has variables of its own."""
-    assert message == raised(SettingsError, check_names, names).name
+    found = raised(SettingsError, check_names, names)
+    assert (message, names[-1:]) == (found.name, [found.where] if found.where else [])
 
 
 def test_options() -> None:

@@ -177,21 +177,10 @@ def test_a_lifetime_begins_with_the_request(directory: Path, monkeypatch: pytest
     assert ["token-number-1", "token-number-1", "token-number-2"] == tokens
 
 
-def test_discard(directory: Path, provider: Provider) -> None:
-    """A refused token is replaced once, however many callers were refused with it."""
-    first, second = TokenCache(directory), TokenCache(directory)
-    refused = {cache.get(PURPOSE, SECRET, provider) for cache in (first, second)}
-    renewed = []
-    for cache in (first, second):
-        cache.discard(PURPOSE, SECRET, *refused)
-        renewed.append(cache.get(PURPOSE, SECRET, provider))
-    assert (renewed, provider.asked) == (["token-number-2"] * 2, 2)
-
-
 def test_a_token_renewed_during_the_wait_for_the_lock_is_kept(
     directory: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither is it discarded in place of the refused one, nor is another one requested."""
+    """Neither is it discarded in place of the refused one, by any of several caches, nor is another one requested."""
     first, second = TokenCache(directory), TokenCache(directory)
     refused = first.get(PURPOSE, SECRET, provider)
 
