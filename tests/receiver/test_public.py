@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.endpoint import PAGE, Endpoint
+from support.endpoint import Endpoint
 from support.notified import notification
 
 from reconciler import receiver
@@ -159,8 +159,3 @@ def test_public_names() -> None:
     """What the package offers is what it imports, and no more."""
     names = {name for name, value in vars(receiver).items() if name[0] != "_" and not isinstance(value, ModuleType)}
     assert sorted(names) == receiver.__all__
-
-
-def test_page_is_short() -> None:
-    """It has at most 800 words."""
-    assert len(PAGE.read_text().split()) <= 800
