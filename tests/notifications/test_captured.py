@@ -116,7 +116,8 @@ def test_endless_line_is_no_torn_one(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_file_that_cannot_be_read(tmp_path: Path) -> None:
     """A missing file, and a directory."""
     for path in (tmp_path / "missing", tmp_path):
-        assert "unreadable-capture" == raised(SettingsError, lambda at: list(read_captured(at)), path).name
+        message = raised(SettingsError, lambda at: list(read_captured(at)), path)
+        assert ("unreadable-capture", str(path)) == (message.name, message.where)
 
 
 def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
