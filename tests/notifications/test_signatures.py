@@ -75,9 +75,9 @@ def test_signed_request_verifies(scheme: Verification, body: bytes) -> None:
 @given(scheme=SCHEMES)
 @settings(max_examples=60)
 def test_scheme_is_detected(scheme: Verification) -> None:
-    """Every scheme that is tried is among those that fit; all that fit verify."""
+    """Every scheme that is tried is among those that fit; all that fit verify, also where the header comes twice."""
     secret = secret_of(KEY, scheme.key_encoding)
-    headers = signed(scheme, secret)
+    headers = [*signed(scheme, secret), (scheme.header, "x")]
     schemes = detect([b"another", secret], headers, BODY)
     assert scheme in schemes
     assert all(verify(other, [secret], headers, BODY) is None for other in schemes)
