@@ -201,9 +201,9 @@ class TestNotSent:
         """A name that leads to another machine gets nothing, since the request is not encrypted."""
         server = serve(say(OK))
         monkeypatch.setattr(transport_module, "ip_address", lambda _: type("Elsewhere", (), {"is_loopback": False}))
-        failure = post(transport, server.url)
+        failure = post(transport, server.url, may_send=(asked := Asked()))
         assert Failure(False, "no connection: http is allowed for loopback addresses only") == failure
-        assert server.requests == []
+        assert ([], 0) == (server.requests, asked.times)
 
     def test_no_thread_to_be_had(self, transport: Transport, monkeypatch: pytest.MonkeyPatch) -> None:
         """If the system allows no more threads, the call is not sent."""
