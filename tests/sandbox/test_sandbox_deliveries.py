@@ -250,16 +250,6 @@ def test_a_new_delivery_does_not_wait_for_a_repeated_one() -> None:
         world.trigger("ONB10011", [b"{}"], None)
 
 
-def test_bodies_that_can_be_read_once() -> None:
-    """Each subscription gets each of them, in order."""
-    world = World(lay_out("http://s", [STAGING], {}, bytes), FaultPlan({}))
-    urls = [f"http://127.0.0.1:9/{number}" for number in range(3)]
-    for url in urls:
-        world.create(STAGING, ("ONB10011",), url)
-    assert 6 == world.trigger("ONB10011", iter([b"1", b"2"]), None)
-    assert [(body, url) for body in (b"1", b"2") for url in urls] == [(to.body, by.url) for to, by in world.take_due()]
-
-
 def test_an_answer_that_comes_while_the_sandbox_stops_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next sandbox does not deliver the notification again."""
     world = triggered()
