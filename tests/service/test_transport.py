@@ -75,11 +75,16 @@ class TestRequest:
             "accept-encoding", "connection", "user-agent",
         }  # fmt: skip
 
+    def test_takes_the_time_it_is_given(self, transport: Transport, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Also where that is longer than the library's own."""
+        monkeypatch.setattr(transport._client, "stream", stream := Mock())
+        post(transport, "http://127.0.0.1:1", 60.0)
+        assert 60.0 == stream.call_args.kwargs["timeout"]
+
     def test_keeps_no_cookie(self, serve: Serve, transport: Transport) -> None:
-        """Neither of the connection nor of the client."""
+        """Neither of the connection nor of the client. An answer without a body is whole."""
         server = serve(say(b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b; Path=/\r\nContent-Length: 0\r\n\r\n"))
-        post(transport, server.url)
-        post(transport, server.url)
+        assert [True] * 2 == [of_kind(Reply, post(transport, server.url)).whole for _ in range(2)]
         assert b"cookie" not in server.requests[1].lower()
 
     @pytest.mark.parametrize("location", ["/elsewhere", "http://[::bad", "//", "ftp://x.example", "\u00e4:"])
