@@ -67,9 +67,8 @@ class Verifier:
         if not isinstance(body, bytes | bytearray | memoryview):
             raise TypeError(f"expected the raw body as bytes, as it was received, not {type(body).__name__}")
         pairs = headers.items() if isinstance(headers, _HasItems) else headers
-        problem = verify(
-            self._verification, self._secrets, [(_text(n), _text(v).strip()) for n, v in pairs], bytes(body)
-        )
+        sent = [(_text(name), _text(value).strip()) for name, value in pairs]
+        problem = verify(self._verification, self._secrets, sent, bytes(body))
         if problem is not None:
             raise BadSignature(problem)
 

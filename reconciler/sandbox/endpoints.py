@@ -165,9 +165,7 @@ class Service:
         code, target, count = document.get("code"), document.get("target"), document.get("count", 1)
         properties = document.get("properties")
         if set(document) - {"code", "properties", "target", "count"} or not isinstance(properties, dict | None):
-            raise _Refusal(
-                400, "invalid_request", "expected the field code and optionally properties, target and count"
-            )
+            raise _Refusal(400, "invalid_request", "expected code, and optionally properties, target and count")
         if not isinstance(code, str) or not _EVENT_CODE.fullmatch(code):
             raise _Refusal(400, "invalid_request", "expected an event code of three capital letters and five digits")
         if not isinstance(target, str | None) or (target is not None and target not in self._world.targets):

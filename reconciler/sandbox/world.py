@@ -283,12 +283,15 @@ class Memory:
             raise self._unusable(reason or "cannot be opened", str(self._path)) from None
 
     def append(self, events: Iterable[Event]) -> None:
-        """Append events and return once they are on disk. Raises OSError."""
+        """Append events and return once they are on disk. Raises OSError if none of them is stored."""
         data = b"".join(msgspec.json.encode(event) + b"\n" for event in events)
         with self._writing:
             if self._descriptor >= 0:  # a delivery that ends after `close` is repeated by the next run
-                write_at(self._descriptor, data, self._size)
-                self._size += len(data)
+                try:
+                    write_at(self._descriptor, data, self._size)
+                    self._size += len(data)
+                finally:  # what failed must not count after a restart, in whole or in part
+                    os.ftruncate(self._descriptor, self._size)
 
     def close(self) -> None:
         with self._writing:

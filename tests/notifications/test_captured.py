@@ -78,8 +78,9 @@ def test_times_are_utc_everywhere() -> None:
     b'{"at": "2026-03-01T12:00:00Z", "url": "http://[", "code": "X"}',
     b'{"at": "2026-03-01T12:00:00Z", "url": "https://somebody\\u2100/", "code": "X"}',
     b'{"at": "2026-03-01T12:00:00Z", "path": "/"}',
+    b'{"at": "2026-03-01T12:00:00Z", "path": "", "url": "https://a.example/x", "code": "X"}',
     b'{"at": "2026-03-01T12:00:00Z", "path": "/", "code": "X", "verified": "somebody"}',
-], ids=range(13))  # fmt: skip
+], ids=range(14))  # fmt: skip
 def test_bad_line(line: bytes) -> None:
     """It is refused with its place, and nothing of it is shown."""
     message = raised(SettingsError, parse_line, line, "f:1")
@@ -115,7 +116,8 @@ def test_endless_line_is_no_torn_one(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_file_that_cannot_be_read(tmp_path: Path) -> None:
     """A missing file, and a directory."""
     for path in (tmp_path / "missing", tmp_path):
-        assert "unreadable-capture" == raised(SettingsError, lambda at: list(read_captured(at)), path).name
+        message = raised(SettingsError, lambda at: list(read_captured(at)), path)
+        assert ("unreadable-capture", str(path)) == (message.name, message.where)
 
 
 def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

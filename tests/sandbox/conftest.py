@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def sandbox() -> Iterator[Sandbox]:
-    """A sandbox that serves."""
-    with Sandbox() as serving:
+    """A sandbox that serves, and retries at once."""
+    with Sandbox(retry_interval=0.05) as serving:
         yield serving
     assert serving.world.failures == []

@@ -155,9 +155,10 @@ class TestCreateSubscription:
 
     def test_an_echo_is_redacted(self, service: ServiceClient, lending_service: LendingService) -> None:
         """A service that echoes what it was sent does not bring token or secret into the detail."""
-        body = {"message": f"bad header Bearer {TOKEN_1}, {TOKEN_1[:12]}... {SECRET}"}
+        body = {"message": f"bad header Bearer {TOKEN_1}, {TOKEN_1[:12]}... {SECRET} client-1"}
         lending_service.script((400, json.dumps(body)))
-        assert create(service).detail == "HTTP 400 Bad Request: bad header Bearer [redacted], [redacted]... [redacted]"
+        shown = "bad header Bearer [redacted], [redacted]... [redacted] [redacted]"
+        assert f"HTTP 400 Bad Request: {shown}" == create(service).detail
 
     def test_logs_show_no_secret(
         self, service: ServiceClient, lending_service: LendingService, caplog: pytest.LogCaptureFixture

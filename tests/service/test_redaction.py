@@ -50,7 +50,7 @@ def test_an_excerpt_is_one_short_printable_line(text: str, limit: int) -> None:
     ("bad token abcDEF123456", f"bad token {REDACTED}"),
     ("bad token abcDEF12... sent", f"bad token {REDACTED}... sent"),
     ("Authorization: Bearer zzzzzzzzzzzzzzzzzzzz", f"Authorization: Bearer {REDACTED}"),
-    ("got eyJhbGciOiJI.eyJzdWIi.c2ln", f"got {REDACTED}"),
+    ("got eyJhbGciOiJI.eyJzdWIi.c2ln", f"got {REDACTED}"), ("Basic dXNlcjpwYXNzd29yZA==", f"Basic {REDACTED}"),
     ("session ABCDEF123456.GHIJKL7890.MNOPQR", f"session {REDACTED}"), ("payload ghijkl7890", f"payload {REDACTED}"),
     ("Bearer token required", "Bearer token required"),
     ("eventCodes must be known, subscription refused", "eventCodes must be known, subscription refused"),

@@ -78,11 +78,12 @@ def test_file_shows_nothing(directory: Path, provider: Provider) -> None:
 
 @pytest.mark.parametrize("field", ["auth_url", "client_id", "audience", "secret"])
 def test_each_purpose_has_its_own(directory: Path, provider: Provider, field: str) -> None:
-    """Another provider, client, audience or secret gets another token."""
+    """Another provider, client, audience or secret gets another token, and does not wait for this one."""
     cache = TokenCache(directory)
     cache.get(PURPOSE, SECRET, provider)
     other = PURPOSE if field == "secret" else msgspec.structs.replace(PURPOSE, **{field: "other"})
     assert cache.get(other, "other" if field == "secret" else SECRET, provider) == "token-number-2"
+    assert len({PURPOSE, other}) == len([*directory.glob("*.lock")])
 
 
 def test_a_token_for_another_purpose_under_its_name(directory: Path, provider: Provider) -> None:
@@ -176,21 +177,10 @@ def test_a_lifetime_begins_with_the_request(directory: Path, monkeypatch: pytest
     assert ["token-number-1", "token-number-1", "token-number-2"] == tokens
 
 
-def test_discard(directory: Path, provider: Provider) -> None:
-    """A refused token is replaced once, however many callers were refused with it."""
-    first, second = TokenCache(directory), TokenCache(directory)
-    refused = {cache.get(PURPOSE, SECRET, provider) for cache in (first, second)}
-    renewed = []
-    for cache in (first, second):
-        cache.discard(PURPOSE, SECRET, *refused)
-        renewed.append(cache.get(PURPOSE, SECRET, provider))
-    assert (renewed, provider.asked) == (["token-number-2"] * 2, 2)
-
-
 def test_a_token_renewed_during_the_wait_for_the_lock_is_kept(
     directory: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither is it discarded in place of the refused one, nor is another one requested."""
+    """Neither is it discarded in place of the refused one, by any of several caches, nor is another one requested."""
     first, second = TokenCache(directory), TokenCache(directory)
     refused = first.get(PURPOSE, SECRET, provider)
 
@@ -252,10 +242,12 @@ def test_a_lock_that_is_never_released(directory: Path, provider: Provider, monk
 
 
 def test_a_directory_that_cannot_be_made(tmp_path: Path, provider: Provider, caplog: pytest.LogCaptureFixture) -> None:
-    """Tokens are kept in memory, and that is logged once."""
+    """Tokens are kept in memory, each until it is refused, and that is logged once."""
     (tmp_path / "file").touch()
     cache = TokenCache(tmp_path / "file" / "tokens")
-    assert {"token-number-1"} == {cache.get(PURPOSE, SECRET, provider) for _ in range(2)}
+    for refused, got in ((0, 1), (0, 1), (1, 2), (1, 2)):
+        cache.discard(PURPOSE, SECRET, f"token-number-{refused}")
+        assert f"token-number-{got}" == cache.get(PURPOSE, SECRET, provider)
     assert len(caplog.messages) == 1
     assert "cannot cache tokens" in caplog.text
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 import time_machine
 from pydantic import SecretStr
-from support.raw_server import RawServer, reset, wait_for_hangup
+from support.raw_server import RawServer, reset, say, wait_for_hangup
 from support.service_targets import SECRET, StubCredentials, make_target
 
 from reconciler.errors import TokenError
@@ -88,11 +88,11 @@ class TestAnswer:
         assert line.startswith(f"HTTP 200 without a valid {named}; ")
         assert "value-of-token" not in line
 
-    @pytest.mark.parametrize("body", ["", "[]", "<html>", '"token"', "[" * 100_000])
-    def test_no_object(self, service: ServiceClient, lending_service: LendingService, body: str) -> None:
+    @pytest.mark.parametrize("body", [b"", b"[]", b"<html>", b'"t"', b'{"x":' * 100_000, b'{"access_token": "\xff"}'])
+    def test_no_object(self, open_service: Open, serve: Callable[..., RawServer], body: bytes) -> None:
         """So is anything that is no JSON object."""
-        lending_service.script_tokens((200, body))
-        assert failure(service).startswith("HTTP 200 without a JSON object; ")
+        url = serve(say(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))).url
+        assert failure(open_service(make_target(url))).startswith("HTTP 200 without a JSON object; ")
 
     def test_more_than_is_documented(self, service: ServiceClient, lending_service: LendingService) -> None:
         """Another member, the type in any case of letters, and a lifetime over a day make no difference."""

@@ -7,6 +7,7 @@ import logging
 import socket
 import threading
 import time
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 from unittest.mock import Mock
 
@@ -50,6 +51,13 @@ def post(
     )  # fmt: skip
 
 
+def finish_calls() -> None:
+    """Wait until the threads of all calls have ended."""
+    for thread in threading.enumerate():
+        if thread.name == "exchange":
+            thread.join(30)
+
+
 class TestRequest:
     """The request as it leaves."""
 
@@ -67,11 +75,16 @@ class TestRequest:
             "accept-encoding", "connection", "user-agent",
         }  # fmt: skip
 
+    def test_takes_the_time_it_is_given(self, transport: Transport, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Also where that is longer than the library's own."""
+        monkeypatch.setattr(transport._client, "stream", stream := Mock())
+        post(transport, "http://127.0.0.1:1", 60.0)
+        assert 60.0 == stream.call_args.kwargs["timeout"]
+
     def test_keeps_no_cookie(self, serve: Serve, transport: Transport) -> None:
-        """Neither of the connection nor of the client."""
+        """Neither of the connection nor of the client. An answer without a body is whole."""
         server = serve(say(b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b; Path=/\r\nContent-Length: 0\r\n\r\n"))
-        post(transport, server.url)
-        post(transport, server.url)
+        assert [True] * 2 == [of_kind(Reply, post(transport, server.url)).whole for _ in range(2)]
         assert b"cookie" not in server.requests[1].lower()
 
     @pytest.mark.parametrize("location", ["/elsewhere", "http://[::bad", "//", "ftp://x.example", "\u00e4:"])
@@ -157,6 +170,7 @@ class TestNotSent:
         failure = post(transport, server.url, 0.1, lambda: release.wait(5))
         assert Failure(False, "timed out after 0.1 s without a connection") == failure
         release.set()
+        finish_calls()
         server.close()
         assert server.requests == []
 
@@ -192,9 +206,9 @@ class TestNotSent:
         """A name that leads to another machine gets nothing, since the request is not encrypted."""
         server = serve(say(OK))
         monkeypatch.setattr(transport_module, "ip_address", lambda _: type("Elsewhere", (), {"is_loopback": False}))
-        failure = post(transport, server.url)
+        failure = post(transport, server.url, may_send=(asked := Asked()))
         assert Failure(False, "no connection: http is allowed for loopback addresses only") == failure
-        assert server.requests == []
+        assert ([], 0) == (server.requests, asked.times)
 
     def test_no_thread_to_be_had(self, transport: Transport, monkeypatch: pytest.MonkeyPatch) -> None:
         """If the system allows no more threads, the call is not sent."""
@@ -234,6 +248,7 @@ class TestNotSent:
             with pytest.raises(KeyboardInterrupt):
                 post(transport, server.url, may_send=lambda: release.wait(5))
         release.set()
+        finish_calls()
         server.close()
         assert (server.requests, waits) == ([], [1.0])
 
@@ -241,7 +256,7 @@ class TestNotSent:
         ("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("fe80::1%eth0", False), ("192.0.2.1", False),
     ])  # fmt: skip
     def test_what_this_machine_is(self, peer: str, is_local: bool) -> None:
-        """All loopback addresses, of either version. A connection that is made too late is closed, and not used."""
+        """All loopback addresses. A connection that is made too late is closed; a body that ends then is not whole."""
         exchange, stream = transport_module._Exchange("POST", 5, transport_module.always), Mock()
         connection = stream.get_extra_info.return_value
         connection.getpeername.return_value = (peer, 9)
@@ -251,6 +266,8 @@ class TestNotSent:
         with pytest.raises(transport_module.Withheld):
             exchange._connected(stream)
         assert [True, True] == [each.close.called for each in (connection, connection.dup.return_value)]
+        exchange.perform(nullcontext(Mock(iter_raw=list)))
+        assert not exchange._is_whole
 
     def test_an_invalid_header(self, serve: Serve, transport: Transport) -> None:
         """It is not quoted: it may be a secret. Nor is one that a system error names."""
@@ -298,9 +315,7 @@ class TestUnknown:
         """Nothing is left behind of a call that timed out: neither thread nor socket."""
         server = serve(wait_for_hangup)
         post(transport, server.url, 0.1)
-        until = time.monotonic() + 30
-        while any(thread.name == "exchange" for thread in threading.enumerate()) and time.monotonic() < until:
-            time.sleep(0.01)
+        finish_calls()
         assert [] == [thread for thread in threading.enumerate() if thread.name == "exchange"]
         gc.collect()  # a socket that was not closed would warn, which fails the test
 
@@ -368,7 +383,7 @@ class TestProxy:
         assert isinstance(post(Transport(), f"http://{host}:9"), Failure)
         assert proxy.requests == []
 
-    @pytest.mark.parametrize("proxy", ["gopher://user:hunter2@proxy.example", "http://user:hunter2@proxy.example:port"])
+    @pytest.mark.parametrize("proxy", ["gopher://user:hunter2@proxy.example", "http://user:hunter2/@proxy.example"])
     def test_an_unusable_proxy(self, through: Callable[[str], Transport], proxy: str) -> None:
         """It is a mistake in the settings, and its password is not shown."""
         with pytest.raises(SettingsError) as caught:
