@@ -18,8 +18,8 @@ from support.memory_record import AT, DOWN, append, record_of
 
 from reconciler import applying
 from reconciler.applying import driver
-from reconciler.applying.driver import Performer, message_of
-from reconciler.applying.events import Limits
+from reconciler.applying.driver import Performer, _last_answers, message_of
+from reconciler.applying.events import CallEnded, Limits
 from reconciler.applying.execution import carry_out
 from reconciler.errors import Message, StoreUnavailable
 from reconciler.model.outcome import Answer, Outcome
@@ -275,11 +275,19 @@ def test_an_interrupt_before_the_first_read_sends_nothing() -> None:
     assert ({"a": "skipped"}, ["interrupted"]) == (outcomes(applied), [message.name for message in applied.messages])
 
 
-def test_an_unexpected_error_ends_the_run_with_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("loses", [False, True])
+def test_an_unexpected_error_ends_the_run_with_what_is_known(monkeypatch: pytest.MonkeyPatch, loses: bool) -> None:
     """A bug in what watches it: outcomes are saved, though they may be recorded yet, it is reported, no call leaves."""
     case = Apply(wanting("a"))
-    performer = Performer(case.ports)
+    case.caller.loses = loses
+    performer, has_ended = Performer(case.ports), list[bool]()
     monkeypatch.setattr(driver, "Performer", lambda _: performer)
+
+    def wait(*of: Any) -> list[CallEnded]:
+        has_ended.append(performer.ended.is_set)
+        return _last_answers(*of)
+
+    monkeypatch.setattr(driver, "_last_answers", wait)
 
     def watch(run: Any) -> None:
         if run.results:
@@ -287,10 +295,10 @@ def test_an_unexpected_error_ends_the_run_with_what_is_known(monkeypatch: pytest
 
     applied = carry_out(case.plan, case.reading, case.with_ports(observe=watch), LIMITS)
     assert (2, {"a": "created"}) == (len(case.saved), outcomes(applied))
-    assert ["outcomes-saved", "apply-failed"] == [message.name for message in applied.messages]
+    names = ["outcomes-saved", "apply-failed", *["response-lost"] * loses]
+    assert (names, [True]) == ([message.name for message in applied.messages], has_ended)
     assert "saved: internal error (KeyError)" == applied.messages[0].what
     assert ("watcher" in repr(applied), applied.verdict is Verdict.DONE) == (False, False)
-    assert performer.ended.is_set
 
 
 def test_an_answer_that_an_unexpected_error_keeps_from_the_run_counts() -> None:

@@ -124,7 +124,7 @@ def test_the_first_create_goes_alone_on_each_target() -> None:
 @pytest.mark.parametrize(("took", "wait"), [(1.0, 1.0), (5.0, 2.0)])
 def test_outcomes_wait_for_one_another_as_long_as_an_append_takes(took: float, wait: float) -> None:
     """Where appends are slow, calls that end within a short time of the first share one; then nobody is waited for."""
-    bench = Bench(wanting("a", "b", "c", "d"), limits=Limits(parallelism=3)).sent()
+    bench = Bench(wanting("a", "b", "c", "d", "e"), limits=Limits(parallelism=3)).sent()
     bench.answer(CREATED)
     bench.steady += took
     bench.append()
@@ -133,8 +133,10 @@ def test_outcomes_wait_for_one_another_as_long_as_an_append_takes(took: float, w
     bench.answer(CREATED, "c")
     assert ([], bench.steady - 0.5 + wait) == (bench.appends, bench.run.wake_at)
     bench.wait(wait - 0.5)
-    bench.answer(CREATED, "d")
-    assert (["answered", "answered"], ["answered"]) == (bench.append(), bench.append())
+    bench.answer(NOT_SENT, "d")
+    bench.steady += took
+    assert ["answered", "answered", "intended"] == bench.append()
+    assert ["answered"] == bench.settle(CREATED, "e")
 
 
 def test_what_was_not_sent_is_retried_with_growing_waits() -> None:
@@ -345,11 +347,15 @@ def test_a_restored_attempt_names_the_requests_it_takes_back() -> None:
 
 def test_a_note_says_what_an_append_is_about() -> None:
     """Stores that keep a history of their own get a line for it, with the first addresses and the run."""
-    bench = Bench(wanting("a", "b"), by={"user": "operator", "url": "https://run.example/1"}).start()
+    by = {"user": "operator", "url": "https://run.example/1"}
+    bench = Bench(wanting("a", "b"), by=by, limits=Limits(backoff=())).start()
     assert "create europe/staging/a (https://run.example/1)" == bench.appends[0].summary
     bench.append()
     bench.answer(CREATED)
     assert "created europe/staging/a, create europe/staging/b (https://run.example/1)" == bench.appends[0].summary
+    bench.append()
+    bench.answer(NOT_SENT)
+    assert "not sent europe/staging/b (https://run.example/1)" == bench.appends[0].summary
     request = RemovalRequested(at="2026-01-02T00:00:00Z", attempt="old-v", codes=(code("v"),), by_plan=True)
     many = Bench(wanting("v"), *(known(name) for name in "vwxyz"), request)
     many.start()
