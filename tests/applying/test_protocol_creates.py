@@ -233,7 +233,7 @@ def test_a_retry_whose_window_has_passed_is_not_sent() -> None:
 
 
 @pytest.mark.parametrize(("answers", "in_flight"), [
-    ((UNKNOWN, UNKNOWN), 1), ((UNKNOWN, UNKNOWN, REJECTED), 2), ((CREATED, NOT_SENT, NOT_SENT), 2),
+    ((UNKNOWN, UNKNOWN), 1), ((UNKNOWN, UNKNOWN, REJECTED), 2), ((CREATED, NOT_SENT, NOT_SENT), 2), ((NOT_SENT,), 2),
     ((UNKNOWN, NOT_SENT), 1), ((UNKNOWN, NOT_SENT, UNKNOWN), 1), ((UNKNOWN, NOT_SENT, UNKNOWN, UNKNOWN), 0),
 ])  # fmt: skip
 def test_an_answer_ends_the_row_of_unknown_outcomes(answers: tuple[Answer, ...], in_flight: int) -> None:
@@ -302,14 +302,15 @@ def test_a_late_answer_corrects_an_unknown_outcome() -> None:
     assert "created" == bench.outcomes["replace a"]
 
 
-def test_a_late_unknown_answer_changes_nothing() -> None:
-    """It adds nothing to what the record says."""
+@pytest.mark.parametrize(("answer", "detail"), [(UNKNOWN, "timed out"), (REJECTED, "HTTP 400")])
+def test_a_late_answer_that_says_more_counts(answer: Answer, detail: str) -> None:
+    """A rejection does, but an unknown outcome adds nothing to what the record says."""
     bench = Bench(wanting("a", "b")).sent()
     [send] = bench.sends
     bench.wait(105.0)
-    bench.hear(CallEnded(send.attempt, UNKNOWN))
+    bench.hear(CallEnded(send.attempt, answer))
     assert ["answered", "intended"] == bench.append()
-    assert ([], "timed out") == (bench.appends, bench.result("a").detail)
+    assert (answer is REJECTED, detail) == (bench.appends != [], bench.result("a").detail)
 
 
 @pytest.mark.parametrize("asked", [(), (code("b"),)])

@@ -113,7 +113,8 @@ def test_what_is_under_way(others_too: bool) -> None:
     scene = Scene()
     flying, own, settled = (scene.attempt(scene.begin(name, "ONB10011", hooks(name))) for name in ("a", "b", "c"))
     wall = flying.settled_by - 1
-    blocking = {A: (settled, flying), B: (own,), Address.of(TARGET, "c"): (replace(settled, settled_by=wall),)}
+    settled = replace(settled, settled_by=wall)
+    blocking = {A: (settled, flying), B: (own,), Address.of(TARGET, "c"): (settled,)}
     left = plan_of(*(Change(address, Action.BLOCKED, blocking=found) for address, found in blocking.items()))
     assert {A} == under_way(left, blocking, {own.id}, wall)
     assert ({A, B} if others_too else {B}) == under_way(left, {A, B} if others_too else {B}, (), wall)
