@@ -128,7 +128,7 @@ DONE_BY_OTHERS, UNDER_WAY = "already done by another run", "another run is still
     (RESULT, False, False, DONE_BY_OTHERS), (RESULT, False, True, DONE_BY_OTHERS), (RESULT, True, True, UNDER_WAY),
     (RESULT, True, False, "because"), (RESULT, None, True, "because"),
     (replace(RESULT, action=Action.BLOCKED), True, True, "because"),
-    (replace(RESULT, outcome=Done.REJECTED), False, True, "because"),
+    *((replace(RESULT, outcome=outcome), False, True, "because") for outcome in Done if outcome is not Done.SKIPPED),
 ])  # fmt: skip
 def test_what_the_record_says_of_a_result(result: Result, is_left: bool | None, waits: bool, detail: str) -> None:
     """A skipped change is done if nothing is left at its address; where one waits for another run, that is said."""
