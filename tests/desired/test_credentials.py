@@ -155,13 +155,15 @@ def test_a_secret_is_covered_in_every_spelling(tmp_path: Path, written: str) -> 
     "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_CLIENT_SECRET",
 ])  # fmt: skip
 def test_every_variable_with_a_secret_is_named(tmp_path: Path, name: str) -> None:
-    """At each place of its value, though a blank may stand around it, and beside others, of which one begins alike."""
+    """At each place of its value, though blanks stand around it, beside others that begin alike, or cannot be read."""
     config = write(tmp_path, {"a.yaml": f"{TARGETS}# hunter2-long, Tr0ubador, hunter2-long"})
+    (config / "b.yaml").write_bytes(b"\xff")
     other = "RECONCILER_USA_STAGING_CLIENT_SECRET"
-    found = mistakes_in(config, {"GITHUB_TOKEN": "hunter2-", other: "Tr0ubador", name: " hunter2-long\n"})
+    *found, unread = mistakes_in(config, {"GITHUB_TOKEN": "hunter2-", other: "Tr0ubador", name: " hunter2-long\n"})
     assert [(each, 14) for each in (name, other, name)] == [
         (each.what.split()[-1], each.place and each.place.line) for each in found
     ]
+    assert "config-not-utf8" == unread.name
 
 
 @pytest.mark.parametrize(("value", "names"), [

@@ -116,7 +116,7 @@ def test_other_account(scene: Scene, account: str | None, *, is_bound: bool) -> 
 @pytest.mark.parametrize(("by", "words"), [
     ({"actor": "a", "user": "u"}, "a"), ({"user": "u", "host": "h"}, "u on h"), ({}, "?"),
     ({"user": "u", "rerun_by": "b"}, "b, rerunning a run of u"),
-    ({"actor": "a", "rerun_by": "b", "url": "https://x"}, "b, rerunning a run of a (https://x)"),
+    ({"actor": "a", "rerun_by": "b", "url": "https://x", "host": "h"}, "b, rerunning a run of a on h (https://x)"),
 ])  # fmt: skip
 def test_who(by: dict[str, str], words: str) -> None:
     """Whoever began the run, by name, with the machine or the page of the run."""
