@@ -21,6 +21,7 @@ from support.applying_bench import (
     known,
     wanting,
 )
+from support.memory_record import append
 
 from reconciler.applying.calls import Breaker, intended, retry_delay
 from reconciler.applying.creates import LOST_RESPONSE
@@ -99,6 +100,7 @@ def test_an_intent_has_what_the_call_sends(action: Action) -> None:
 def test_an_outcome_is_recorded_with_all_that_is_known() -> None:
     """What was intended, status, detail, date, harmless fields and the place of the response are in the outcome."""
     bench = Bench(wanting("a")).sent()
+    bench.steady += 9.0
     bench.answer(Answer(Outcome.CREATED, 201, "odd", "today", fields={"id": 7}), response="file")
     bench.append()
     intent, outcome = bench.appended
@@ -108,6 +110,7 @@ def test_an_outcome_is_recorded_with_all_that_is_known() -> None:
         outcome.attempt, outcome.what, outcome.outcome, outcome.status,
     )  # fmt: skip
     assert ("odd", "today", {"id": 7}, "file") == (outcome.detail, outcome.date, outcome.fields, outcome.response)
+    assert "2027-01-15T08:00:09Z" == outcome.at
     assert (True, {"create a": "created"}) == (bench.run.finished, bench.outcomes)
     assert (attempt(1), 201, "odd") == (bench.result("a").attempt, bench.result("a").status, bench.result("a").detail)
 
@@ -141,8 +144,8 @@ def test_outcomes_wait_for_one_another_as_long_as_an_append_takes(took: float, w
 
 def test_what_was_not_sent_is_retried_with_growing_waits() -> None:
     """A call that certainly did not leave is retried after each wait, and then left for the next apply."""
-    bench = Bench(wanting("a"), limits=Limits(backoff=(0.5, 1.0))).sent()
-    for wait in (0.5, 1.0):
+    bench = Bench(wanting("a")).sent()
+    for wait in (0.5, 1.0, 2.0):
         assert [attempt(1)] == [*bench.run.in_flight]
         bench.answer(NOT_SENT)
         assert (bench.steady + wait, {}) == (bench.run.wake_at, bench.run.in_flight)
@@ -280,13 +283,16 @@ def test_after_a_late_answer_without_its_response_nothing_more_is_created() -> N
     assert (True, LOST_RESPONSE) == (bench.run.creates.lost_response, bench.result("b").detail)
 
 
-def test_an_intent_that_becomes_durable_after_a_lost_response_is_not_sent() -> None:
-    """Its response would be lost too."""
+@pytest.mark.parametrize(("is_overtaken", "outcome"), [(False, "not_sent"), (True, "skipped")])
+def test_an_intent_that_becomes_durable_after_a_lost_response_is_not_sent(is_overtaken: bool, outcome: str) -> None:
+    """Its response would be lost too; nor is it made again after a conflict."""
     bench = Bench(wanting("a", "b", "c", "d"), limits=Limits(parallelism=2)).sent(CREATED)
     bench.answer(CREATED, "b")
     bench.answer(CREATED, "c", lost=True)
+    if is_overtaken:
+        append(bench.store, known("z"))
     assert ["answered", "intended"] == bench.append()
-    assert ([], LOST_RESPONSE) == (bench.sends, bench.result("d").detail)
+    assert ([], LOST_RESPONSE, outcome) == (bench.sends, bench.result("d").detail, bench.outcomes["create d"])
 
 
 def test_a_late_answer_corrects_an_unknown_outcome() -> None:

@@ -160,8 +160,8 @@ def test_every_variable_with_a_secret_is_named(tmp_path: Path, name: str) -> Non
     (config / "b.yaml").write_bytes(b"\xff")
     other = "RECONCILER_USA_STAGING_CLIENT_SECRET"
     *found, unread = mistakes_in(config, {"GITHUB_TOKEN": "hunter2-", other: "Tr0ubador", name: " hunter2-long\n"})
-    assert [(each, 14) for each in (name, other, name)] == [
-        (each.what.split()[-1], each.place and each.place.line) for each in found
+    assert [(name, "14:3"), (other, "14:17"), (name, "14:28")] == [
+        (each.what.split()[-1], each.located.partition(".yaml:")[2]) for each in found
     ]
     assert "config-not-utf8" == unread.name
 
