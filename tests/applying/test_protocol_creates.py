@@ -364,7 +364,7 @@ def test_a_note_says_what_an_append_is_about() -> None:
     bench.answer(NOT_SENT)
     assert "not sent europe/staging/b (https://run.example/1)" == bench.appends[0].summary
     request = RemovalRequested(at="2026-01-02T00:00:00Z", attempt="old-v", codes=(code("v"),), by_plan=True)
-    many = Bench(wanting("v"), *(known(name) for name in "vwxyz"), request)
+    many = Bench(wanting("v"), *(known(name) for name in "vwxyz"), request, by=by)
     many.start()
     words = ", ".join(f"removal requested europe/staging/{name}" for name in "wx")
-    assert f"removal cancelled europe/staging/v, {words} and 2 more" == many.appends[0].summary
+    assert f"removal cancelled europe/staging/v, {words} and 2 more ({by['url']})" == many.appends[0].summary

@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 from support.refusals import raised
 from support.scene import BY, EUROPE, SERVICE, USA, Scene, actions, address_of, commands, hooks, names, target
 
 from reconciler.errors import Refused, SelectionError
+from reconciler.model.address import Selection
 from reconciler.model.desired import Overlap, Replace
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Action, Block
+from reconciler.planning.planner import plan
 from reconciler.planning.reasons import who
 from reconciler.planning.status import removals
-from reconciler.record.gates import Obstacle
+from reconciler.record.gates import Obstacle, Standing, obstacle_messages
 
 if TYPE_CHECKING:
     from reconciler.model.address import TargetName
@@ -51,6 +54,14 @@ def test_other_record(scene: Scene, obstacle: Obstacle) -> None:
     """Another record, or one that was closed, is named as what it is."""
     scene.obstacles = (obstacle,)
     assert [obstacle.value] == [message.name for message in scene.plan().gates]
+
+
+def test_what_is_told_of_the_record(scene: Scene) -> None:
+    """Each missing head and each obstacle, with the id that `config/` names."""
+    standing = Standing("state.jsonl", (Obstacle.OTHER_RECORD, Obstacle.HEADS_MISSING), ("d" * 64, "e" * 64))
+    found = plan(replace(scene.desired, record="f" * 32), scene.record, standing, Selection(), now=scene.now)
+    told = obstacle_messages(scene.record, standing, scene.now, "f" * 32)
+    assert (standing.missing, told) == (found.heads_missing, found.gates)
 
 
 def test_second_gate_moves(scene: Scene) -> None:
