@@ -123,7 +123,7 @@ def _save_unrecorded(run: Run, ports: Ports, messages: list[Message]) -> list[Re
     pending = run.appends.unrecorded
     if not pending:
         return list(run.results.values())
-    problem = run.appends.problem
+    problem = None if run.failure else run.appends.problem  # with a failure, it may be an old problem
     messages.append(ports.save(pending, problem.what if problem else run.failure))
     saved = {fact.attempt for fact in pending if isinstance(fact, Answered)}
     return [replace(result, recorded=result.attempt not in saved) for result in run.results.values()]

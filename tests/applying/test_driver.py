@@ -101,11 +101,13 @@ def test_each_problem_of_the_store_is_warned_of_once(caplog: pytest.LogCaptureFi
     assert [("WARNING", str(DOWN)), ("INFO", str(DOWN)), ("WARNING", str(SILENT))] == lines
 
 
-def test_the_first_message_of_an_error_stands_for_it() -> None:
-    """An unexpected one has none but its class: its text may hold secrets."""
+def test_the_first_message_of_an_error_stands_for_it(caplog: pytest.LogCaptureFixture) -> None:
+    """An unexpected one has none but its class: its text may hold secrets, and only those who debug see it."""
+    caplog.set_level("INFO", logger="reconciler")
     messages = [Message(name, name) for name in ("first", "second")]
     assert messages[0] == message_of(Refused(*messages))
     assert Message("internal-error", "internal error (KeyError)") == message_of(KeyError("s3cret"))
+    assert [] == caplog.records
 
 
 def test_what_an_event_or_effect_prints_is_short() -> None:
@@ -125,15 +127,16 @@ def test_no_wait_for_an_event_is_long(wake_in: float | None, wait: float) -> Non
     assert (Ticked(), {"timeout": wait}) == (event, inbox.events.get.call_args.kwargs)
 
 
-@pytest.mark.parametrize(("is_interrupted", "waits"), [(False, 2), (True, 0)])
-def test_answers_are_waited_for_after_an_error(is_interrupted: bool, waits: int) -> None:
+@pytest.mark.parametrize(("is_interrupted", "comes", "waits"), [(False, [], 2), (True, [], 0), (False, ["second"], 1)])
+def test_answers_are_waited_for_after_an_error(is_interrupted: bool, comes: list[str], waits: int) -> None:
     """As long as an interrupted run waits for them, unless a person asks for the end; what was just heard counts."""
     run, ports, heard = Mock(in_flight={"first": None, "second": None}), Mock(), CallEnded("first", CREATED)
     run.context.limits = Limits(call_grace=5.0, store_grace=900.0)
     ports.clock.side_effect = [Instant(0.0, float(second)) for second in range(99)]
     ports.inbox.interrupted.is_set = is_interrupted
-    ports.inbox.events.get.side_effect = queue.Empty
-    assert ([heard], waits) == (_last_answers(run, heard, ports), ports.inbox.events.get.call_count)
+    answers = [CallEnded(attempt, CREATED) for attempt in comes]
+    ports.inbox.events.get.side_effect = [*answers, queue.Empty, queue.Empty]
+    assert ([heard, *answers], waits) == (_last_answers(run, heard, ports), ports.inbox.events.get.call_count)
 
 
 def test_after_an_interrupt_a_read_is_waited_for_with_patience(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from unittest.mock import Mock
 
 import pytest
+from msgspec.structs import replace
 from support.applying_bench import SERVICE, TARGET, Bench, code, known, wanting
 from support.applying_doubles import Apply, now
 from support.desired_values import desired_of, target_of
@@ -18,8 +19,8 @@ from support.memory_record import AT, DOWN, append, record_of
 
 from reconciler import applying
 from reconciler.applying import driver
-from reconciler.applying.driver import Performer, message_of
-from reconciler.applying.events import Limits
+from reconciler.applying.driver import Performer, _last_answers, message_of
+from reconciler.applying.events import CallEnded, Limits
 from reconciler.applying.execution import carry_out
 from reconciler.errors import Message, StoreUnavailable
 from reconciler.model.outcome import Answer, Outcome
@@ -215,10 +216,10 @@ def test_a_record_without_what_was_planned_on_is_not_applied_to() -> None:
     assert (["record-replaced"], []) == ([message.name for message in applied.messages], case.caller.sent)
 
 
-@pytest.mark.parametrize("failures", [0, 9])
-def test_a_record_that_cannot_be_read_afterwards_leaves_the_results(failures: int) -> None:
-    """They count, but nobody knows the rest: 1, or 3 if they are not recorded. No message is repeated."""
-    case = Apply(wanting("a", "b"))
+@pytest.mark.parametrize(("failures", "overdue"), [(0, False), (9, False), (0, True)])
+def test_a_record_that_cannot_be_read_afterwards_leaves_the_results(failures: int, overdue: bool) -> None:
+    """They count, but nobody knows the rest: 1, or 3 if one is not recorded or was unknown. No message is repeated."""
+    case = Apply(wanting("a", "b", *["c"] * overdue), *[theirs("c", 5.0)] * overdue)
 
     def fail(url: str) -> None:
         if url.endswith("b"):
@@ -227,10 +228,11 @@ def test_a_record_that_cannot_be_read_afterwards_leaves_the_results(failures: in
 
     case.caller.on_send = fail
     applied = apply(case)
-    assert (Verdict.UNRESOLVED if failures else Verdict.FAILED, None) == (applied.verdict, applied.left)
+    assert (Verdict.UNRESOLVED if failures or overdue else Verdict.FAILED, None) == (applied.verdict, applied.left)
     names = ["store-down", *["outcomes-saved"] * (failures > 0)]
-    assert ({"a": "created", "b": "created"}, names) == (outcomes(applied), [found.name for found in applied.messages])
-    assert [True, not failures] == [result.recorded for result in applied.results]
+    assert names == [found.name for found in applied.messages]
+    assert {"a": "created", "b": "created"} | dict.fromkeys("c" * overdue, "skipped") == outcomes(applied)
+    assert [True, not failures] == [result.recorded for result in applied.results][:2]
 
 
 @pytest.mark.parametrize(("outcome", "others", "verdict"), [
@@ -275,11 +277,20 @@ def test_an_interrupt_before_the_first_read_sends_nothing() -> None:
     assert ({"a": "skipped"}, ["interrupted"]) == (outcomes(applied), [message.name for message in applied.messages])
 
 
-def test_an_unexpected_error_ends_the_run_with_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("loses", [False, True])
+def test_an_unexpected_error_ends_the_run_with_what_is_known(monkeypatch: pytest.MonkeyPatch, loses: bool) -> None:
     """A bug in what watches it: outcomes are saved, though they may be recorded yet, it is reported, no call leaves."""
     case = Apply(wanting("a"))
-    performer = Performer(case.ports)
+    case.caller.loses = loses
+    case.store.declare_failures(DOWN)
+    performer, has_ended = Performer(case.ports), list[bool]()
     monkeypatch.setattr(driver, "Performer", lambda _: performer)
+
+    def wait(*of: Any) -> list[CallEnded]:
+        has_ended.append(performer.ended.is_set)
+        return _last_answers(*of)
+
+    monkeypatch.setattr(driver, "_last_answers", wait)
 
     def watch(run: Any) -> None:
         if run.results:
@@ -287,10 +298,10 @@ def test_an_unexpected_error_ends_the_run_with_what_is_known(monkeypatch: pytest
 
     applied = carry_out(case.plan, case.reading, case.with_ports(observe=watch), LIMITS)
     assert (2, {"a": "created"}) == (len(case.saved), outcomes(applied))
-    assert ["outcomes-saved", "apply-failed"] == [message.name for message in applied.messages]
+    names = ["outcomes-saved", "apply-failed", *["response-lost"] * loses]
+    assert (names, [True]) == ([message.name for message in applied.messages], has_ended)
     assert "saved: internal error (KeyError)" == applied.messages[0].what
     assert ("watcher" in repr(applied), applied.verdict is Verdict.DONE) == (False, False)
-    assert performer.ended.is_set
 
 
 def test_an_answer_that_an_unexpected_error_keeps_from_the_run_counts() -> None:
@@ -309,12 +320,14 @@ def test_an_answer_that_an_unexpected_error_keeps_from_the_run_counts() -> None:
 
 
 @pytest.mark.parametrize(("when", "patience", "count"), [
-    ("since", 6.0, 9), ("since", 0.0, 0), ("before", 6.0, 8), ("before", 0.0, 0), ("interrupted", 6.0, 1),
+    ("since", 6.0, 9), ("since", 0.0, 0), ("overdue", 6.0, 9), ("before", 6.0, 8), ("before", 0.0, 0),
+    ("interrupted", 6.0, 1),
 ])  # fmt: skip
 def test_what_is_under_way_elsewhere_is_looked_at_less_and_less_often(when: str, patience: float, count: int) -> None:
     """Each pause is longer, up to a second. What was under way before the plan has 5 s; an interrupt ends all waits."""
     flying = theirs("a", time.time() + 100)
-    case, pauses = Apply(wanting("a"), *[flying] * (when == "before")), list[float]()
+    earlier = {"before": [flying], "overdue": [replace(theirs("a", 5.0), attempt="overdue")]}
+    case, pauses = Apply(wanting("a"), *earlier.get(when, [])), list[float]()
     if when != "before":
         append(case.store, flying)
 
@@ -340,11 +353,10 @@ def test_what_becomes_overdue_during_the_wait_is_unresolved() -> None:
 
 def test_what_was_restored_is_told() -> None:
     """Beside what is to be removed: both change what the operator has to do."""
-    case = Apply(wanting("a"), known("a"), RemovalRequested(at=AT, attempt="old-a", codes=(code("a"),), by_plan=True))
-    applied = apply(case)
-    assert (Verdict.DONE, ["old-a"], ()) == (
-        applied.verdict, [attempt.id for attempt in applied.restored], applied.removal,
-    )  # fmt: skip
+    requests = [RemovalRequested(at=AT, attempt=f"old-{name}", codes=(code(name),), by_plan=True) for name in "ab"]
+    applied = apply(Apply(wanting("a", "b"), *map(known, "abyz"), *requests))
+    told = [[attempt.id for attempt in attempts] for attempts in (applied.restored, applied.removal)]
+    assert (Verdict.DONE, [["old-a", "old-b"], ["old-y", "old-z"]]) == (applied.verdict, told)
 
 
 def many(count: int) -> Desired:

@@ -21,6 +21,7 @@ from support.applying_bench import (
     known,
     wanting,
 )
+from support.memory_record import append
 
 from reconciler.applying.calls import Breaker, intended, retry_delay
 from reconciler.applying.creates import LOST_RESPONSE
@@ -99,6 +100,7 @@ def test_an_intent_has_what_the_call_sends(action: Action) -> None:
 def test_an_outcome_is_recorded_with_all_that_is_known() -> None:
     """What was intended, status, detail, date, harmless fields and the place of the response are in the outcome."""
     bench = Bench(wanting("a")).sent()
+    bench.steady += 9.0
     bench.answer(Answer(Outcome.CREATED, 201, "odd", "today", fields={"id": 7}), response="file")
     bench.append()
     intent, outcome = bench.appended
@@ -108,6 +110,7 @@ def test_an_outcome_is_recorded_with_all_that_is_known() -> None:
         outcome.attempt, outcome.what, outcome.outcome, outcome.status,
     )  # fmt: skip
     assert ("odd", "today", {"id": 7}, "file") == (outcome.detail, outcome.date, outcome.fields, outcome.response)
+    assert "2027-01-15T08:00:09Z" == outcome.at
     assert (True, {"create a": "created"}) == (bench.run.finished, bench.outcomes)
     assert (attempt(1), 201, "odd") == (bench.result("a").attempt, bench.result("a").status, bench.result("a").detail)
 
@@ -124,7 +127,7 @@ def test_the_first_create_goes_alone_on_each_target() -> None:
 @pytest.mark.parametrize(("took", "wait"), [(1.0, 1.0), (5.0, 2.0)])
 def test_outcomes_wait_for_one_another_as_long_as_an_append_takes(took: float, wait: float) -> None:
     """Where appends are slow, calls that end within a short time of the first share one; then nobody is waited for."""
-    bench = Bench(wanting("a", "b", "c", "d"), limits=Limits(parallelism=3)).sent()
+    bench = Bench(wanting("a", "b", "c", "d", "e"), limits=Limits(parallelism=3)).sent()
     bench.answer(CREATED)
     bench.steady += took
     bench.append()
@@ -133,14 +136,16 @@ def test_outcomes_wait_for_one_another_as_long_as_an_append_takes(took: float, w
     bench.answer(CREATED, "c")
     assert ([], bench.steady - 0.5 + wait) == (bench.appends, bench.run.wake_at)
     bench.wait(wait - 0.5)
-    bench.answer(CREATED, "d")
-    assert (["answered", "answered"], ["answered"]) == (bench.append(), bench.append())
+    bench.answer(NOT_SENT, "d")
+    bench.steady += took
+    assert ["answered", "answered", "intended"] == bench.append()
+    assert ["answered"] == bench.settle(CREATED, "e")
 
 
 def test_what_was_not_sent_is_retried_with_growing_waits() -> None:
     """A call that certainly did not leave is retried after each wait, and then left for the next apply."""
-    bench = Bench(wanting("a"), limits=Limits(backoff=(0.5, 1.0))).sent()
-    for wait in (0.5, 1.0):
+    bench = Bench(wanting("a")).sent()
+    for wait in (0.5, 1.0, 2.0):
         assert [attempt(1)] == [*bench.run.in_flight]
         bench.answer(NOT_SENT)
         assert (bench.steady + wait, {}) == (bench.run.wake_at, bench.run.in_flight)
@@ -231,7 +236,7 @@ def test_a_retry_whose_window_has_passed_is_not_sent() -> None:
 
 
 @pytest.mark.parametrize(("answers", "in_flight"), [
-    ((UNKNOWN, UNKNOWN), 1), ((UNKNOWN, UNKNOWN, REJECTED), 2), ((CREATED, NOT_SENT, NOT_SENT), 2),
+    ((UNKNOWN, UNKNOWN), 1), ((UNKNOWN, UNKNOWN, REJECTED), 2), ((CREATED, NOT_SENT, NOT_SENT), 2), ((NOT_SENT,), 2),
     ((UNKNOWN, NOT_SENT), 1), ((UNKNOWN, NOT_SENT, UNKNOWN), 1), ((UNKNOWN, NOT_SENT, UNKNOWN, UNKNOWN), 0),
 ])  # fmt: skip
 def test_an_answer_ends_the_row_of_unknown_outcomes(answers: tuple[Answer, ...], in_flight: int) -> None:
@@ -278,13 +283,16 @@ def test_after_a_late_answer_without_its_response_nothing_more_is_created() -> N
     assert (True, LOST_RESPONSE) == (bench.run.creates.lost_response, bench.result("b").detail)
 
 
-def test_an_intent_that_becomes_durable_after_a_lost_response_is_not_sent() -> None:
-    """Its response would be lost too."""
+@pytest.mark.parametrize(("is_overtaken", "outcome"), [(False, "not_sent"), (True, "skipped")])
+def test_an_intent_that_becomes_durable_after_a_lost_response_is_not_sent(is_overtaken: bool, outcome: str) -> None:
+    """Its response would be lost too; nor is it made again after a conflict."""
     bench = Bench(wanting("a", "b", "c", "d"), limits=Limits(parallelism=2)).sent(CREATED)
     bench.answer(CREATED, "b")
     bench.answer(CREATED, "c", lost=True)
+    if is_overtaken:
+        append(bench.store, known("z"))
     assert ["answered", "intended"] == bench.append()
-    assert ([], LOST_RESPONSE) == (bench.sends, bench.result("d").detail)
+    assert ([], LOST_RESPONSE, outcome) == (bench.sends, bench.result("d").detail, bench.outcomes["create d"])
 
 
 def test_a_late_answer_corrects_an_unknown_outcome() -> None:
@@ -300,14 +308,15 @@ def test_a_late_answer_corrects_an_unknown_outcome() -> None:
     assert "created" == bench.outcomes["replace a"]
 
 
-def test_a_late_unknown_answer_changes_nothing() -> None:
-    """It adds nothing to what the record says."""
+@pytest.mark.parametrize(("answer", "detail"), [(UNKNOWN, "timed out"), (REJECTED, "HTTP 400")])
+def test_a_late_answer_that_says_more_counts(answer: Answer, detail: str) -> None:
+    """A rejection does, but an unknown outcome adds nothing to what the record says."""
     bench = Bench(wanting("a", "b")).sent()
     [send] = bench.sends
     bench.wait(105.0)
-    bench.hear(CallEnded(send.attempt, UNKNOWN))
+    bench.hear(CallEnded(send.attempt, answer))
     assert ["answered", "intended"] == bench.append()
-    assert ([], "timed out") == (bench.appends, bench.result("a").detail)
+    assert (answer is REJECTED, detail) == (bench.appends != [], bench.result("a").detail)
 
 
 @pytest.mark.parametrize("asked", [(), (code("b"),)])
@@ -345,13 +354,17 @@ def test_a_restored_attempt_names_the_requests_it_takes_back() -> None:
 
 def test_a_note_says_what_an_append_is_about() -> None:
     """Stores that keep a history of their own get a line for it, with the first addresses and the run."""
-    bench = Bench(wanting("a", "b"), by={"user": "operator", "url": "https://run.example/1"}).start()
+    by = {"user": "operator", "url": "https://run.example/1"}
+    bench = Bench(wanting("a", "b"), by=by, limits=Limits(backoff=())).start()
     assert "create europe/staging/a (https://run.example/1)" == bench.appends[0].summary
     bench.append()
     bench.answer(CREATED)
     assert "created europe/staging/a, create europe/staging/b (https://run.example/1)" == bench.appends[0].summary
+    bench.append()
+    bench.answer(NOT_SENT)
+    assert "not sent europe/staging/b (https://run.example/1)" == bench.appends[0].summary
     request = RemovalRequested(at="2026-01-02T00:00:00Z", attempt="old-v", codes=(code("v"),), by_plan=True)
-    many = Bench(wanting("v"), *(known(name) for name in "vwxyz"), request)
+    many = Bench(wanting("v"), *(known(name) for name in "vwxyz"), request, by=by)
     many.start()
     words = ", ".join(f"removal requested europe/staging/{name}" for name in "wx")
-    assert f"removal cancelled europe/staging/v, {words} and 2 more" == many.appends[0].summary
+    assert f"removal cancelled europe/staging/v, {words} and 2 more ({by['url']})" == many.appends[0].summary

@@ -48,6 +48,15 @@ def test_a_removal_is_skipped_if_its_codes_were_not_created(answer: Answer) -> N
     assert f"its event codes were not taken over by {TARGET}/c, {TARGET}/d" == bench.result("a").detail
 
 
+def test_a_removal_is_skipped_if_a_create_that_it_waits_for_is() -> None:
+    """The run ends with that."""
+    bench = moving("b", "c").sent()
+    bench.answer(CREATED, lost=True)
+    bench.append()
+    ends = {"create b": "created", "create c": "skipped", "remove a": "skipped"}
+    assert (ends, True) == (bench.outcomes, bench.run.finished)
+
+
 def test_a_removal_is_requested_of_what_the_change_concerns() -> None:
     """Of no other attempt of its address, for the first of its reasons, and so that a plan may take it back."""
     bench = Bench(wanting(), known("a"), known("a", host="other", attempt="other"))

@@ -113,7 +113,8 @@ def test_what_is_under_way(others_too: bool) -> None:
     scene = Scene()
     flying, own, settled = (scene.attempt(scene.begin(name, "ONB10011", hooks(name))) for name in ("a", "b", "c"))
     wall = flying.settled_by - 1
-    blocking = {A: (settled, flying), B: (own,), Address.of(TARGET, "c"): (replace(settled, settled_by=wall),)}
+    settled = replace(settled, settled_by=wall)
+    blocking = {A: (settled, flying), B: (own,), Address.of(TARGET, "c"): (settled,)}
     left = plan_of(*(Change(address, Action.BLOCKED, blocking=found) for address, found in blocking.items()))
     assert {A} == under_way(left, blocking, {own.id}, wall)
     assert ({A, B} if others_too else {B}) == under_way(left, {A, B} if others_too else {B}, (), wall)
@@ -127,7 +128,7 @@ DONE_BY_OTHERS, UNDER_WAY = "already done by another run", "another run is still
     (RESULT, False, False, DONE_BY_OTHERS), (RESULT, False, True, DONE_BY_OTHERS), (RESULT, True, True, UNDER_WAY),
     (RESULT, True, False, "because"), (RESULT, None, True, "because"),
     (replace(RESULT, action=Action.BLOCKED), True, True, "because"),
-    (replace(RESULT, outcome=Done.REJECTED), False, True, "because"),
+    *((replace(RESULT, outcome=outcome), False, True, "because") for outcome in Done if outcome is not Done.SKIPPED),
 ])  # fmt: skip
 def test_what_the_record_says_of_a_result(result: Result, is_left: bool | None, waits: bool, detail: str) -> None:
     """A skipped change is done if nothing is left at its address; where one waits for another run, that is said."""

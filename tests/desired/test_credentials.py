@@ -45,6 +45,7 @@ OTHERS = {
 @pytest.mark.parametrize("key", [
     "client_id", "clientId", "CLIENT-SECRET", "secret", "password", "Passwd", "passphrase", "pwd", "token",
     "accessToken", "api_key", "X-API-Key", "private key", "bearer", "Authorization", "credentials",
+    "url_token",
 ])  # fmt: skip
 @pytest.mark.parametrize("where", [
     "{{{}}}", "targets: {{a/b: {{{}}}}}", "targets: {{a/b: {{vars: {{{}}}}}}}",
@@ -79,8 +80,9 @@ def test_a_credential_is_a_mistake_anywhere(tmp_path: Path, key: str, where: str
     f"state: git+https://{SECRET}@git.test/x.git#state",
 ])  # fmt: skip
 def test_a_secret_is_never_shown(tmp_path: Path, text: str) -> None:
-    """Values of unknown keys, user info, passwords and queries are in no message."""
-    assert SECRET not in str(mistakes_in(write(tmp_path, {"a.yaml": text, "b.yaml": TARGETS})))
+    """Values of unknown keys, user info, passwords and queries are in no message, and in nothing that is used."""
+    desired, problem = load_sound(write(tmp_path, {"a.yaml": text, "b.yaml": TARGETS}))
+    assert SECRET not in f"{desired} {problem and problem.messages}"
 
 
 @pytest.mark.parametrize("state", ["git+ssh://git@git.test/x.git#state", "postgresql://me@db.test/records", "s3://b/p"])
@@ -100,7 +102,7 @@ def test_what_looks_like_a_secret_is_not_shown(tmp_path: Path, place: str) -> No
 def test_names_that_only_sound_like_credentials_are_taken(tmp_path: Path) -> None:
     """A subscription may be called token, and a variable may hold the host of one."""
     text = """\
-targets: {a/b: {auth_url: https://a.test, base_url: https://b.test, vars: {token_host: hooks.test}}}
+targets: {a/b: {auth_url: https://a.test, base_url: https://b.test, vars: {token_host: hooks.test, authority: x}}}
 subscriptions:
   a/b:
     token: {eventCodes: [ONB10001], webhookUrl: "https://{token_host}"}
@@ -118,7 +120,7 @@ subscriptions:
 def test_a_pasted_secret_is_covered(tmp_path: Path, place: str, secret: str, what: str) -> None:
     """Wherever it is, in comments too, its place is reported and no part or consequence of it is shown."""
     text = "# a line\n" + PLACES[place].format(secret)
-    config = write(tmp_path, {"a.yaml": text, "b.yaml": TARGETS})
+    config = write(tmp_path, {"0.yaml": "", "a.yaml": text, "b.yaml": TARGETS})
     found = mistakes_in(config, {STAGING_SECRET: PASTED})
     secrets = [each for each in found if each.name == "secret"]
     assert OTHERS.get(place, []) == [each.name for each in found if each not in secrets]
@@ -153,10 +155,15 @@ def test_a_secret_is_covered_in_every_spelling(tmp_path: Path, written: str) -> 
     "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_CLIENT_SECRET",
 ])  # fmt: skip
 def test_every_variable_with_a_secret_is_named(tmp_path: Path, name: str) -> None:
-    """At each place of its value, though a blank may stand around it, and though another secret begins alike."""
-    config = write(tmp_path, {"a.yaml": f"{TARGETS}# hunter2-long, hunter2-long"})
-    found = mistakes_in(config, {"RECONCILER_USA_STAGING_CLIENT_SECRET": "hunter2-", name: " hunter2-long\n"})
-    assert [(name, 14), (name, 14)] == [(each.what.split()[-1], each.place and each.place.line) for each in found]
+    """At each place of its value, though blanks stand around it, beside others that begin alike, or cannot be read."""
+    config = write(tmp_path, {"a.yaml": f"{TARGETS}# hunter2-long, Tr0ubador, hunter2-long"})
+    (config / "b.yaml").write_bytes(b"\xff")
+    other = "RECONCILER_USA_STAGING_CLIENT_SECRET"
+    *found, unread = mistakes_in(config, {"GITHUB_TOKEN": "hunter2-", other: "Tr0ubador", name: " hunter2-long\n"})
+    assert [(name, "14:3"), (other, "14:17"), (name, "14:28")] == [
+        (each.what.split()[-1], each.located.partition(".yaml:")[2]) for each in found
+    ]
+    assert "config-not-utf8" == unread.name
 
 
 @pytest.mark.parametrize(("value", "names"), [

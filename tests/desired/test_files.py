@@ -21,7 +21,7 @@ NAMES = ["europe/production", "europe/staging", "usa/staging"]
 def test_files_are_found_in_subdirectories_and_hidden_ones_are_not(tmp_path: Path) -> None:
     """Only *.yaml and *.yml count, at any depth; what begins with a dot, and other files, are left out."""
     files = dict.fromkeys((".hidden.yaml", ".git/config.yaml", "notes.txt", "x.yaml~"), "[not read]")
-    assert list(load_files(tmp_path, {"deep/er/targets.yml": TARGETS, **files}).targets) == NAMES
+    assert list(load_files(tmp_path, {"_deep/er/targets.yml": TARGETS, **files}).targets) == NAMES
 
 
 def test_a_single_file_is_taken(tmp_path: Path) -> None:

@@ -221,8 +221,10 @@ def test_other_recipients_in_the_environment_are_a_mistake(tmp_path: Path) -> No
     assert "bad-recipient" == other.name
 
 
-@pytest.mark.parametrize("typo", ["age1x", "[]"])
-def test_recipients_with_a_mistake_are_not_compared(tmp_path: Path, typo: str) -> None:
-    """What is written wrong in the list is one mistake, whatever the variable names."""
-    config = write(tmp_path, {"a.yaml": f"{A_B}recipients: [{KEYS[0]}, {typo}]"})
-    assert 1 == len(mistakes_in(config, {"RECONCILER_RECIPIENTS": " ".join(KEYS), **AUTH}))
+@pytest.mark.parametrize(("typo", "given"), [
+    (", age1x", KEYS[1]), (", []", KEYS[1]), (f", {KEYS[1]}", "age1x"),
+], ids=["in the list", "of another kind", "in the variable"])  # fmt: skip
+def test_recipients_with_a_mistake_are_not_compared(tmp_path: Path, typo: str, given: str) -> None:
+    """What is written wrong in the list, or in the variable, is one mistake, whatever the other one names."""
+    config = write(tmp_path, {"a.yaml": f"{A_B}recipients: [{KEYS[0]}{typo}]"})
+    assert 1 == len(mistakes_in(config, {"RECONCILER_RECIPIENTS": f"{KEYS[0]} {given}", **AUTH}))

@@ -83,6 +83,9 @@ def test_only_an_unread_section_leaves_a_target_in_doubt(tmp_path: Path, marked:
     ("DECLARED {'a/*': {x: {eventCodes: [¦ONB1, ONB10003]}}, '*/b': {x: CODES https://x}}}", "invalid-value"),
     ("DECLARED {'*/*': {x: CODES x}}, '*/b': {x: null}, a/b: {¦x: {}}}", "missing-field"),
     ("subscriptions: {¦'*/*': {}}", "undeclared-target"), ("verification: ¦¦{}", "missing-key missing-key"),
+    ("verification: ¦{algorithm: ¦md5}", "missing-key invalid-value"),
+    ("targets: {a/b: {ADDRESSES, vars: {v: x}}, c/d: {ADDRESSES}}\nsubscriptions: {c/d: {x: CODES ¦'{v}/a'}}}",
+     "unknown-variable"),
     ("recipients: [¦~, ¦age1short]", "no-value bad-recipient"),
     ("¦unknown: [¦https://me@hooks.test, https://hooks.test/@me]", "unknown-key url-user-info"),
 ])  # fmt: skip

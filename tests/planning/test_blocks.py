@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 from support.refusals import raised
 from support.scene import BY, EUROPE, SERVICE, USA, Scene, actions, address_of, commands, hooks, names, target
 
 from reconciler.errors import Refused, SelectionError
+from reconciler.model.address import Selection
 from reconciler.model.desired import Overlap, Replace
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Action, Block
+from reconciler.planning.planner import plan
 from reconciler.planning.reasons import who
 from reconciler.planning.status import removals
-from reconciler.record.gates import Obstacle
+from reconciler.record.gates import Obstacle, Standing, obstacle_messages
 
 if TYPE_CHECKING:
     from reconciler.model.address import TargetName
@@ -51,6 +54,14 @@ def test_other_record(scene: Scene, obstacle: Obstacle) -> None:
     """Another record, or one that was closed, is named as what it is."""
     scene.obstacles = (obstacle,)
     assert [obstacle.value] == [message.name for message in scene.plan().gates]
+
+
+def test_what_is_told_of_the_record(scene: Scene) -> None:
+    """Each missing head and each obstacle, with the id that `config/` names."""
+    standing = Standing("state.jsonl", (Obstacle.OTHER_RECORD, Obstacle.HEADS_MISSING), ("d" * 64, "e" * 64))
+    found = plan(replace(scene.desired, record="f" * 32), scene.record, standing, Selection(), now=scene.now)
+    told = obstacle_messages(scene.record, standing, scene.now, "f" * 32)
+    assert (standing.missing, told) == (found.heads_missing, found.gates)
 
 
 def test_second_gate_moves(scene: Scene) -> None:
@@ -94,13 +105,6 @@ def test_record_of_a_sandbox(scene: Scene, base_url: str, says: str) -> None:
     assert ((), True) == (step.command, f"this record {says} to a sandbox" in step.text)
 
 
-def test_slash_makes_no_other_service(scene: Scene) -> None:
-    """A trailing slash or a default port makes no other service."""
-    scene.hold("offers", "ONB10001", hooks("offers"))
-    scene.declare(target(base_url=f"{SERVICE}:443/"))
-    assert () == scene.plan().targets[EUROPE].foreign
-
-
 @pytest.mark.parametrize(("account", "is_bound"), [(ONE, True), (TWO, False), (None, True)])
 def test_other_account(scene: Scene, account: str | None, *, is_bound: bool) -> None:
     """A target that is bound to another account creates nothing; where no client id is set, nobody knows."""
@@ -122,7 +126,8 @@ def test_other_account(scene: Scene, account: str | None, *, is_bound: bool) -> 
 
 @pytest.mark.parametrize(("by", "words"), [
     ({"actor": "a", "user": "u"}, "a"), ({"user": "u", "host": "h"}, "u on h"), ({}, "?"),
-    ({"actor": "a", "rerun_by": "b", "url": "https://x"}, "b, rerunning a run of a (https://x)"),
+    ({"user": "u", "rerun_by": "b"}, "b, rerunning a run of u"),
+    ({"actor": "a", "rerun_by": "b", "url": "https://x", "host": "h"}, "b, rerunning a run of a on h (https://x)"),
 ])  # fmt: skip
 def test_who(by: dict[str, str], words: str) -> None:
     """Whoever began the run, by name, with the machine or the page of the run."""
@@ -165,14 +170,6 @@ def test_unresolved_with_signs(scene: Scene) -> None:
     assert [True] == ["--created" in command for command in commands(scene.change())]
 
 
-@pytest.mark.parametrize(("created", "left"), [(True, []), (False, [Action.CREATE])])
-def test_resolved(scene: Scene, left: list[Action], *, created: bool) -> None:
-    """A person's word unblocks: created is as desired, not created is created."""
-    scene.want("offers", "ONB10001", hooks("offers"))
-    scene.resolve(scene.lose("offers", "ONB10001", hooks("offers")), created=created)
-    assert left == [change.action for change in scene.changes()]
-
-
 def test_unresolved_elsewhere(scene: Scene) -> None:
     """What may be in force under another address blocks, as long as it may still be in flight as such."""
     attempt = scene.attempt(scene.begin("before", "ONB10001", hooks("offers")))
@@ -202,7 +199,7 @@ def test_renamed(scene: Scene) -> None:
     blocked, depends = scene.changes()
     assert (Block.ELSEWHERE, Block.DEPENDS) == (blocked.block, depends.block)
     assert ["reconciler state mv europe/staging/before europe/staging/after"] == commands(blocked)
-    assert ["in-force-elsewhere"] == names(blocked)
+    assert (["in-force-elsewhere"], False) == (names(blocked), "new name" in blocked.reasons[0].steps[0].text)
     scene.apply()
     assert [] == removals(scene.status())
     scene.move("before", "after")
@@ -243,24 +240,6 @@ def test_elsewhere_awaiting_removal(scene: Scene) -> None:
     assert ["reconciler state mv europe/staging/before europe/staging/after"] == commands(scene.change())
     scene.request(held)
     assert [f"reconciler removal confirm europe/staging/before --attempt {held}"] == commands(scene.change())
-
-
-def test_shared_service(scene: Scene) -> None:
-    """A route in force on another target of the service is not created here, whatever is selected."""
-    scene.declare(target(USA, base_url=f"{SERVICE}/"))
-    scene.hold("usa/staging/offers", "ONB10001", hooks("offers"))
-    scene.want("offers", "ONB10001", hooks("offers"))
-    assert Block.ELSEWHERE is scene.change("europe/*").block
-    assert ["reconciler state mv usa/staging/offers europe/staging/offers"] == commands(scene.change("europe/*"))
-
-
-def test_other_service_has_other_routes(scene: Scene) -> None:
-    """The same route at another service is another route."""
-    scene.declare(target(USA, base_url=OTHER))
-    scene.hold("usa/staging/offers", "ONB10001", hooks("offers"))
-    scene.want("usa/staging/offers", "ONB10001", hooks("offers"))
-    scene.want("offers", "ONB10001", hooks("offers"))
-    assert Action.CREATE is scene.change().action
 
 
 @pytest.mark.parametrize("later_is_live", [True, False])

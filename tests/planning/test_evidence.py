@@ -175,7 +175,8 @@ def test_plan_still_holds(scene: Scene) -> None:
 
 
 def test_cancelled_codes(scene: Scene) -> None:
-    """Only the codes of the request that was cancelled are in doubt, whatever else arrives."""
+    """Only the codes of the request that was cancelled are in doubt, whatever else arrives, or arrived before."""
+    scene.receive(EU, "ONB10011")
     scene.request(scene.attempts[0].id, "ONB10011")
     scene.cancel(scene.attempts[0].id)
     scene.now += 60

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.scene import EUROPE, USA, Scene, actions, address_of, commands, hooks, names, target, warned
 
-from reconciler.model.desired import Overlap, Replace
+from reconciler.model.desired import Replace
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Action, Block, Duplicate, Surplus
 from reconciler.model.record import Status
@@ -82,15 +82,6 @@ def test_move_code_between_desired_wait(scene: Scene) -> None:
     assert [("new", Action.CREATE)] == actions(scene.changes())
 
 
-def test_move_of_fewer_codes_wait(scene: Scene) -> None:
-    """`wait`: the operator is asked for the whole subscription, so the whole of it is what is to be confirmed."""
-    scene.set_mode(Replace.WAIT)
-    held = scene.hold("old", "ONB10001 ONB10002", hooks("old"))
-    scene.want("new", "ONB10001", hooks("new"))
-    scene.apply()
-    assert [f"reconciler removal confirm europe/staging/old --attempt {held}"] == commands(scene.change())
-
-
 def test_swap_codes_wait(scene: Scene) -> None:
     """Codes change places, `wait`: whoever does what is named gets there, and no route is created twice."""
     scene.set_mode(Replace.WAIT)
@@ -105,18 +96,6 @@ def test_swap_codes_wait(scene: Scene) -> None:
         scene.confirm(held)
         scene.apply()
     assert [] == scene.changes()
-
-
-def test_waits_for_what_is_restored(scene: Scene) -> None:
-    """What the plan restores has to be requested again before it can be removed."""
-    scene.set_mode(Replace.WAIT)
-    held = scene.hold("old", "ONB10001 ONB10002", hooks("old"))
-    scene.request(held, by_plan=True)
-    scene.want("old", "ONB10002", hooks("old"))
-    scene.want("new", "ONB10001", hooks("new"))
-    blocked, restore = scene.changes()
-    assert (Block.WAITS, Action.RESTORE) == (blocked.block, restore.action)
-    assert [f"reconciler removal request europe/staging/old --attempt {held} --code ONB10001"] == commands(blocked)
 
 
 def test_move_code_between_desired(scene: Scene) -> None:
@@ -142,17 +121,6 @@ def test_move_code_and_url(scene: Scene) -> None:
     assert Status.LIVE is scene.attempt(old).status
     scene.apply()
     assert [] == scene.changes()
-
-
-def test_removal_of_what_stays_desired(scene: Scene) -> None:
-    """A removal waits for creates of codes that leave its address alone."""
-    scene.declare(target(overlap=Overlap.ALLOW))
-    scene.hold("one", "ONB10001", hooks("old"))
-    scene.hold("one", "ONB10001", hooks("one"))
-    scene.want("one", "ONB10001", hooks("one"))
-    scene.want("two", "ONB10001", hooks("two"))
-    create, remove = sorted(scene.changes(), key=lambda change: change.action)
-    assert (Action.CREATE, [], Action.REMOVE, ()) == (create.action, warned(create), remove.action, remove.depends_on)
 
 
 @pytest.mark.parametrize("mode", Replace)

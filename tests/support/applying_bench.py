@@ -117,6 +117,7 @@ class Bench:
     def append(self) -> list[str]:
         """Do the append under way, whatever becomes of it; return the kinds of the facts that it held."""
         effect = self.take(Append)
+        assert all(line.fact.by == self.ports.by for line in effect.new[1])
         self.hear(self.performer.perform(effect))
         return kinds([line.fact for line in effect.new[1]])
 
