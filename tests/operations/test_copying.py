@@ -126,13 +126,14 @@ def test_killed_at_each_step_and_run_again(number: int, done: bool) -> None:
     assert [message.name for message in Copy(project, A, B).prepare().shown] == ["nothing-to-do"]
 
 
-def test_copy_whose_first_step_has_lost_its_second_head_is_completed() -> None:
-    """Killed between the pushes of two branches, a place that was begun is gone on with: nothing came of it."""
-    project = project_to_copy(second=True)
+@pytest.mark.parametrize("number", [0, STEPS - 1])
+def test_copy_that_has_lost_the_second_head_of_a_step_is_completed(number: int) -> None:
+    """Killed between the pushes of two branches, a place that was begun is gone on with, as one that is complete."""
+    project = killed(project_to_copy(second=True), number)
     project.stores[B].declare_lost_second()
     with pytest.raises(StoreUnavailable):
         Copy(project, A, B).carry_out()
-    assert project.stores[B].second == ""
+    assert project.stores[B].second != project.record_at(B).head
     other = MemoryProject(project.stores)
     Copy(other, A, B).carry_out()
     record = project.record_at(B)
@@ -190,6 +191,14 @@ def test_prepare_names_the_steps_left() -> None:
     assert "another loss" in Copy(project, B, A).prepare().shown[0].what
 
 
+def test_digest_covers_both_places() -> None:
+    """What was reviewed of one copy does not approve another one of the same record."""
+    project = project_to_copy()
+    project.stores["memory:c"] = MemoryStore(project.stores[A].data)
+    pairs = ((A, B), (A, "memory:d"), ("memory:c", B))
+    assert len(pairs) == len({Copy(project, *pair).prepare().digest for pair in pairs})
+
+
 def test_place_in_use_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """What FROM has is added to a TO that is open, or copied to another place; another record is merged with none."""
     project = project_to_copy()
@@ -197,15 +206,35 @@ def test_place_in_use_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     told = raised(Refused, Copy(project, A, B).carry_out)
     ways = [f"reconciler state copy {A} PLACE", f"reconciler state recover {A} --state {B}"]
     assert (told.name, commands_in([told])) == ("place-in-use", ways)
-    project.stores[B].data = link(None, 0, [Begun(at=time_of(NOW), record="0" * 32)])[0]
+    at = time_of(NOW)
+    project.stores[B].data = link(None, 0, [Begun(at=at, record="0" * 32), Closed(at=at, to="memory:c")])[0]
     told = raised(Refused, Copy(project, A, B).carry_out)
     assert ["reconciler state copy memory:a PLACE"] == commands_in([told])
     assert refusal(project, A, A) == ["copy-to-itself"]
     monkeypatch.setenv("RECONCILER_TEST_FAILPOINT", "any:9:0")
     assert "failpoint" == raised(SettingsError, Copy, project, A, B).name
+
+
+def test_places_are_recorded_in_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However they are written; commands name them as the user did."""
+    monkeypatch.chdir(tmp_path)
     files = Project(Flags(), Sources({}, Path()))
     files.__dict__["desired"] = desired_of(targets={EU: "http://127.0.0.1:1"})
-    assert "copy-to-itself" == raised(Refused, Copy, files, "a.jsonl", f"file:{Path.cwd()}/a.jsonl").name
+    assert "copy-to-itself" == raised(Refused, Copy, files, "a.jsonl", f"file:{tmp_path}/a.jsonl").name
+    copy = Copy(files, "a.jsonl", "b.jsonl")
+    assert ["reconciler state init --state a.jsonl"] == commands_in([raised(RecordMissing, copy.carry_out)])
+    files.journal_at("a.jsonl").accept(None, [Begun(at=time_of(NOW), record=RECORD)], "")
+    place, there = copy.carry_out().where, files.journal_at("b.jsonl").read()
+    assert (place, files.journal_at("a.jsonl").read().record.closed_to) == (there.standing.place, place)
+    opened = [line.fact.of for line in there.lines if isinstance(line.fact, LossOpened)]
+    assert [files.journal_at("a.jsonl").place] == opened
+
+
+def test_place_that_held_another_record_is_not_gone_on_with() -> None:
+    """What this machine saw there is missing at TO: FROM stays open."""
+    project = project_to_copy()
+    project.notes.write(Note("0" * 32, (), B, 5, "f" * 64), lambda _: True)
+    assert (["heads-missing"], "") == (refusal(project), project.record_at(A).closed_to)
 
 
 def test_first_gate_of_from_must_be_open() -> None:
@@ -221,6 +250,10 @@ def test_first_gate_of_from_must_be_open() -> None:
     project.say(AcceptLoss())
     project.add(Closed(at=time_of(NOW), to="memory:c"))
     assert refusal(project) == ["record-closed"]
+    other = MemoryProject({A: MemoryStore(record_of(), second=True)})
+    other.stores[A].path, other.stores[A].second = Path("/srv/a"), ""
+    other.notes.write(Note(RECORD, (), "memory:z", 9, "f" * 64))
+    assert refusal(other) == ["file-not-from-here", "heads-missing", "second-missing"]
 
 
 def test_open_losses_stay_open() -> None:
@@ -284,9 +317,12 @@ def test_copy_begun_at_a_place_of_the_same_name_elsewhere_is_not_completed() -> 
     assert [loss.cause for loss in project.record_at(B).open_losses] == ["accepted"]
 
 
-def test_unfinished_copy_is_copied_no_further() -> None:
-    """A place that a copy has begun is completed first."""
-    project = killed(project_to_copy(), 1)
+@pytest.mark.parametrize("path", [None, Path("/srv/b")])
+def test_unfinished_copy_is_copied_no_further(path: Path | None) -> None:
+    """A place that a copy has begun is completed first, which is all that is said, though it has no note yet."""
+    project = project_to_copy()
+    project.stores[B].path = path
+    killed(project, 1)
     assert refusal(project, B, "memory:c") == ["loss-open"]
 
 
