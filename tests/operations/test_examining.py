@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 from unittest.mock import Mock, call
 
 import pytest
-from support.memory_project import API, EU, URL, MemoryProject, created, desired_of
-from support.memory_record import MemoryStore, record_of
+from msgspec.structs import replace
+from support.memory_project import API, EU, NOW, URL, MemoryProject, created, desired_of, unknown
+from support.memory_record import RECORD, MemoryStore, record_of
+from support.records import time_of
 
-from reconciler.errors import Message, StoreUnavailable
-from reconciler.model.desired import Desired
+from reconciler.errors import Message, SettingsError, StoreUnavailable
+from reconciler.model.desired import Desired, Verification
 from reconciler.model.plan import Health
 from reconciler.operations.doctor import examine
 from reconciler.operations.project import Flags, Project
+from reconciler.operations.recovery_file import save_facts
 from reconciler.operations.settings import SECRETS_DIR, Sources
+from reconciler.record.facts import SecretSet
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 US = "usa/staging"
 
 
-def test_findings_are_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_findings_are_sorted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By check, then by place: of the selected targets, and of the URLs of the selected subscriptions."""
     examine_server = Mock(return_value=[])
     monkeypatch.setattr("reconciler.service.probing.examine_server", examine_server)
@@ -27,16 +34,17 @@ def test_findings_are_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
     project = MemoryProject({"memory:a": MemoryStore(record_of(*created("a", f"{EU}/offers", account="sha256:x")))})
     project.__dict__["desired"] = desired_of(wanted, {US: "https://usa.example", EU: API, "asia/live": API})
     project.flags = Flags(state="memory:a", timeout=3.0)
-    project.sources = Sources({"RECONCILER_EUROPE_STAGING_CLIENT_ID": " x"}, Path())
+    (tmp_path / ".env").write_text("RECONCILER_USA_STAGING_CLIENT_SECRET=\"'x'\"")
+    project.sources = Sources({"RECONCILER_EUROPE_STAGING_CLIENT_ID": " x"}, tmp_path)
     project.known_accounts = {name: f"sha256:{name}" for name in project.desired.targets}
     names = [f"RECONCILER_{name}_STAGING_CLIENT_{part}" for name in ("EUROPE", "USA") for part in ("ID", "SECRET")]
     project.journal.read()
     findings = examine(project, (f"{EU}/offers", "usa/*"), write=True)
     assert [(finding.check, finding.health, finding.message.located) for finding in findings] == [
         ("config", Health.OK, "config"), ("setting", Health.WARNING, names[0]),
-        *(("setting", Health.FAILED, name) for name in names[1:]), ("token", Health.SKIPPED, EU),
-        ("token", Health.SKIPPED, US), ("record", Health.FAILED, EU), ("record", Health.OK, "memory:a"),
-        ("write", Health.OK, "memory:a"), ("responses", Health.FAILED, "recipients"),
+        *(("setting", Health.FAILED, name) for name in names[1:3]), ("setting", Health.WARNING, names[3]),
+        ("token", Health.SKIPPED, EU), ("token", Health.SKIPPED, US), ("record", Health.FAILED, EU),
+        ("record", Health.OK, "memory:a"), ("write", Health.OK, "memory:a"), ("responses", Health.FAILED, "recipients"),
     ]  # fmt: skip
     urls = {API: True, "https://login.example": True, "https://usa.example": True, URL.format("offers"): False}
     asked = [call(url, of_service=of_service, timeout=3.0) for url, of_service in urls.items()]
@@ -53,7 +61,33 @@ def test_mistakes_are_not_all_told(tmp_path: Path, count: int) -> None:
     (tmp_path / "a.yaml").write_text(target + subscriptions)
     project = Project(Flags(config=str(tmp_path), state=str(tmp_path / "s.jsonl")), Sources({}, tmp_path))
     told = [finding.message.what for finding in examine(project, ()) if finding.check == "config"]
-    assert (10 + (count > 10), count > 10) == (len(told), any(f"{count} mistakes" in what for what in told))
+    assert (10 + (count > 10), count > 10) == (len(told), f"{count} mistakes" in told[0])
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_findings_about_a_record(fails: bool) -> None:
+    """Each is told, with the first of the subscriptions that it is about; an error hides none of those before it."""
+    facts = [fact for name in "abcd" for fact in created(name, f"{EU}/{name}", f"ONB1000{ord(name) % 7}")]
+    facts += [*unknown("e", f"{EU}/e", "ONB10009"), SecretSet(at=time_of(NOW), attempt="a", secret="age:x")]
+    data = record_of(*facts, replace(facts[-4], at=time_of(NOW), response="age:x"))
+    project = MemoryProject({"memory:a": MemoryStore(data + b"half")})
+    project.__dict__["desired"] = desired_of(verification=Verification("X-S", "hmac-sha256"))
+    project.journal.expected = other = "f" * 32
+    save_facts(project.data_directory, RECORD, "memory:a", created("f", f"{EU}/f"), "")
+    if fails:
+        project.__dict__["accounts"] = Mock(side_effect=SettingsError(Message("setting-unreadable", "no", "memory:z")))
+    found = [finding for finding in examine(project, ()) if finding.check == "record"]
+    told = [(finding.health, finding.message.name, finding.message.located) for finding in found]
+    warning = (Health.WARNING, "doctor-record-warning")
+    expected = [(Health.OK, "doctor-record-ok", "memory:a"), (Health.FAILED, "other-record", "memory:a")]
+    if fails:
+        expected.append((Health.FAILED, "setting-unreadable", "memory:z"))
+    else:
+        expected += [(Health.FAILED, "not-recovered", "memory:a"), (*warning, "memory:a")]
+        expected.insert(0, (*warning, f"{EU}/b"))
+    said = " ".join(str(finding.message) for finding in found)
+    words = (other, "4 bytes", "of 2 subscriptions", f"reconciler secret set {EU}/b --attempt b")
+    assert (expected, [True] + [not fails] * 3) == (told, [word in said for word in words])
 
 
 def test_record_that_cannot_be_read() -> None:
