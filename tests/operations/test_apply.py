@@ -6,7 +6,7 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from unittest.mock import Mock
+from unittest.mock import ANY, Mock
 
 import pytest
 from msgspec.structs import replace
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-US, A, B = "usa/staging", "a" * 32, "b" * 32
-CREATED = Answer(Outcome.CREATED, 201, head=b"HTTP/1.1 201 Created\r\n\r\n", body=b"k3y")
+US, A, B, C = "usa/staging", "a" * 32, "b" * 32, "c" * 32
+CREATED = Answer(Outcome.CREATED, 201, "cut off", head=b"HTTP/1.1 201 Created\r\n\r\n", body=b"k3y")
 
 
 @pytest.mark.parametrize("number", SIGNALS)
@@ -75,16 +75,19 @@ def test_what_a_run_is_given(monkeypatch: pytest.MonkeyPatch, in_ci: bool, patie
     """The settings of its project, the caller of each target that has creates, and the plan as it was asked for."""
     project = project_to_apply()
     project.in_ci = in_ci
-    carried = Mock(return_value=Applied((), Verdict.DONE))
+    carried, service = Mock(return_value=Applied((), Verdict.DONE)), Mock()
+    monkeypatch.setattr("reconciler.service.api.ServiceClient", service)
     monkeypatch.setattr(operation, "carry_out", carried)
     planned = make_plan(project, ("*/*",), allow_empty=True)
     assert Session(project, planned, plaintext=True).carry_out(Mock()).signal is None
+    target = project.desired.targets[TargetName(EU)]
+    service.assert_called_once_with(target, ANY, timeout=7.0, cache_dir=project.cache_directory)
     plan, reading, ports, limits = carried.call_args.args
     assert (plan, reading, limits) == (planned.plan, planned.reading, Limits(parallelism=3, call_timeout=7.0))
     assert ([EU], patience, project.by()) == ([*ports.callers], ports.patience, ports.by)
     assert ["sha256:eu", "sha256:us", ""] == [ports.account(name) for name in (EU, US, "other/one")]
-    ports.save(created("new", f"{EU}/offers"), "")
-    assert 1 == len(project.recovery_files)
+    where = ports.save(created("new", f"{EU}/offers"), "").where
+    assert ("memory:a", 1) == (where, len(project.recovery_files))
     project.__dict__["desired"] = desired_of({}, {EU: API, US: API})
     left = ports.replan(reading)
     assert (("*/*",), [Action.REMOVE] * 2) == (left.selection, [change.action for change in left.changes])
@@ -96,10 +99,10 @@ def test_copies_of_recorded_responses_are_deleted(monkeypatch: pytest.MonkeyPatc
     project = project_to_apply(recipients=(str(Identity.generate().to_public()),) if is_sealed else ())
     responses = Responses(project.data_directory / "responses", project.desired.recipients)
     result = Result(Address(f"{EU}/offers"), Action.CREATE, Done.CREATED, attempt=A)
-    results = (result, replace(result, attempt=B, recorded=False))
+    results = (result, replace(result, attempt=B, recorded=False), replace(result, attempt=C))
 
     def carry_out(*_: object) -> Applied:
-        for attempt in (A, B):
+        for attempt in (A, B, C):
             responses.keep(attempt, CREATED)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.raise_signal(number)
@@ -110,7 +113,7 @@ def test_copies_of_recorded_responses_are_deleted(monkeypatch: pytest.MonkeyPatc
         signal.SIGTERM
         == Session(project, make_plan(project, allow_empty=True), plaintext=not is_sealed).carry_out(Mock()).signal
     )
-    assert [0 if is_sealed else 1, 1] == [len(responses.left(attempt)) for attempt in (A, B)]
+    assert [not is_sealed, True, not is_sealed] == [bool(responses.left(attempt)) for attempt in (A, B, C)]
 
 
 @pytest.mark.parametrize("outcome", [*Outcome])
@@ -131,13 +134,18 @@ def test_a_lost_response_is_told(tmp_path: Path, outcome: Outcome, spoil: Callab
 
 
 def test_nothing_begins_without_what_it_needs() -> None:
-    """Neither without room for the responses nor without credentials, each of which is named."""
+    """Neither without room for the responses nor without credentials, each of which is named, of every target."""
     project = project_to_apply()
-    project.sources = Sources({}, Path())
+    wanted = {f"{EU}/offers": (("ONB10001",), "u"), f"{US}/offers": (("ONB10002",), "u")}
+    project.__dict__["desired"] = desired_of(wanted, {EU: API, US: API})
+    project.sources = Sources({"RECONCILER_USA_STAGING_CLIENT_ID": "x"}, Path())
     planned = make_plan(project, allow_empty=True)
     with pytest.raises(SettingsError) as caught:
         Session(project, planned, plaintext=True)
-    names = [f"RECONCILER_EUROPE_STAGING_CLIENT_{part}" for part in ("ID", "SECRET")]
+    names = [
+        f"RECONCILER_{part}"
+        for part in ("EUROPE_STAGING_CLIENT_ID", "EUROPE_STAGING_CLIENT_SECRET", "USA_STAGING_CLIENT_SECRET")
+    ]
     assert names == [message.where for message in caught.value.messages]
     (project.data_directory / "responses").rmdir()
     (project.data_directory / "responses").touch()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from http.client import RemoteDisconnected
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest.mock import Mock, patch
@@ -122,6 +123,12 @@ def served(at: Refusals, interval: float = 15.0, env_file: Path | None = None) -
         pass
 
 
+def unanswered(_: Refusals) -> object:
+    """Ask a server that says nothing."""
+    with patch("http.client.HTTPConnection.request", side_effect=RemoteDisconnected):
+        return list_subscriptions("http://127.0.0.1:1")
+
+
 def unreadable(at: Refusals) -> object:
     """Open a response whose file is a directory."""
     name = at.kept(A)[0].removeprefix("file:")
@@ -145,6 +152,8 @@ REFUSED: list[Row] = [
     (edited, "plan-edited", "{}/p", [""]),
     (differ, "plan-changed", "sha256:0123456789ab", [f"{PLAN} -t 'europe/*' -t 'usa/*' --out {{}}/p"]),
     (lambda at: refuse_overwriting(at.file("p", b"{}")), "plan-would-overwrite", "--out {}/p", [""]),
+    (lambda at: refuse_overwriting(at.file("p", SAVED.replace(b"TEXT", b"\xff"))), "plan-would-overwrite",
+     "--out {}/p", [""]),
     (lambda at: load_plan(at.path("p")), "plan-file-unreadable", "{}/p", [f"{PLAN} --out plan.json"]),
     (
         lambda at: load_plan(at.file("p", SAVED.replace(b"TEXT", b"\xff"))), "plan-file-invalid", "{}/p",
@@ -162,7 +171,9 @@ REFUSED: list[Row] = [
     (lambda at: recover_statement(at.project, str(at.path("f"))), "nothing-to-recover", "{}/f", []),
     (lambda at: recover_statement(at.project, str(at.file("f", record_of().replace(b"begun", b"begin", 1)))),
      "record-damaged", "{}/f:1", ["reconciler state verify"]),
-    (lambda at: recover_statement(at.project, str(at.file("f"))), "not-recoverable", "{}/f", []),
+    (lambda at: recover_statement(at.project, str(at.file("f", b" \n\n"))), "not-recoverable", "{}/f", []),
+    (lambda at: recover_statement(at.project, str(at.file("f", b'{"record": "\xff"}'))), "not-recoverable", "{}/f:1",
+     [""]),
     (lambda at: recover_statement(at.project, str(at.file("f", b"\n\nx\n"))), "not-recoverable", "{}/f:3", [""]),
     (unreadable_input, "recovery-unreadable", "-", []),
     (not_recovered, "not-recovered", "memory:a", [f"reconciler state recover {DATA}/unrecorded/*.jsonl"]),
@@ -174,7 +185,7 @@ REFUSED: list[Row] = [
     (lambda at: response_of(at.project, OFFERS, (), None), "no-response", OFFERS, [SET]),
     (lambda at: response_of(at.project, OFFERS, (A,), None), "no-response", OFFERS, [f"{SET} --attempt {A}"]),
     (lambda at: secret_statement(at.project, OFFERS, (A,), b"x\ny"), "secret-of-lines", OFFERS, [""]),
-    (lambda at: (at.kept(A, B), response_of(at.project, OFFERS, (), None)), "several-responses", OFFERS,
+    (lambda at: (at.kept(A, B), response_of(at.project, OFFERS, (A, B), None)), "several-responses", OFFERS,
      [f"{SHOWN} --attempt {A}", f"{SHOWN} --attempt {B}"]),
     (lambda at: (at.kept(A, B), response_of(at.having(*created(D, OFFERS, "ONB10003")), OFFERS, (), Path("key"))),
      "several-responses", OFFERS, [f"{SHOWN} --identity key --attempt {A}", f"{SHOWN} --identity key --attempt {B}"]),
@@ -196,6 +207,7 @@ REFUSED: list[Row] = [
     (lambda at: served(at, env_file=at.directory), "env-file-unusable", "--env-file {}", [""]),
     (lambda at: served(at, env_file=at.path("x/e")), "env-file-unusable", "--env-file {}/x/e", []),
     (lambda at: list_subscriptions("https://a.test"), "no-sandbox-url", NO_URL, [SERVE]),
+    (unanswered, "no-sandbox", "http://127.0.0.1:1", [SERVE]),
     (lambda at: list_subscriptions("http://me@127.0.0.1:1"), "no-sandbox", "http://127.0.0.1:1", [SERVE]),
 ]  # fmt: skip
 """What is done, the name of the message, where it points ({}: the directory), and the command of each step."""
@@ -239,7 +251,7 @@ def test_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, row: Row) -> N
         re.sub("(response-|unrecorded/)[0-9a-f]+", "\\1*", text.replace(str(tmp_path), "{}"))
         for text in (message.where, *named)
     )
-    assert expected == [message.name, where, commands]
+    assert (expected, False) == ([message.name, where, commands], "None" in message.what)
 
 
 @pytest.mark.parametrize(("overridden", "base", "recipients", "plaintext", "of_config", "missing"), [
@@ -260,7 +272,9 @@ def test_what_is_not_pinned(
     planned = plan(change(action), recipients=(of_config,) if of_config else ())
     ((name, of_target),) = planned.targets.items()
     there = replace(of_target.target, overridden=overridden, audience_base=base or "https://audience.example")
-    planned = replace(planned, targets={name: replace(of_target, target=there)})
+    complete = replace(there, overridden=("auth_url", "base_url", "audience_base"))
+    targets = {TargetName("a/a"): replace(of_target, target=complete), name: replace(of_target, target=there)}
+    planned = replace(planned, targets=targets)
     project = Project(Flags(), Sources({"RECONCILER_RECIPIENTS": recipients}, Path()))
     refuse_unpinned(project, replace(planned, targets={}), plaintext=plaintext)
     try:
@@ -316,18 +330,21 @@ def test_differences_from_the_reviewed_plan(tmp_path: Path) -> None:
         saved("y", Action.CREATE), saved("b", Action.REMOVE), saved("same", Action.CREATE, "x"),
         saved("n", Action.RETRY, request={"eventCodes": ["A"], "webhookUrl": "u"}),
         saved("m", Action.REPLACE, after={"eventCodes": ["A"], "webhookUrl": "v"}),
-        saved("k", Action.EXTEND, after={"eventCodes": ["A"], "webhookUrl": "u"}),
+        saved("k", Action.EXTEND, request={"eventCodes": ["A", "B"]}, after={"eventCodes": ["A"], "webhookUrl": "u"}),
+        saved("e", Action.CREATE), saved("blocked", Action.BLOCKED, "x"),
     )  # fmt: skip
     now = plan(
         new("m", Action.REPLACE, "A"), new("k", Action.EXTEND, "A", "B"), new("n", Action.RETRY, "A"),
         new("z", Action.CREATE), new("c", Action.REMOVE), new("same", Action.CREATE, digest="x"),
+        new("e", Action.CREATE, "A"), new("blocked", Action.BLOCKED, digest="x"),
     )  # fmt: skip
     message = raised(Refused, refuse_changed, now, "sha256:other", SavedPlan("1.0", "", (), reviewed), tmp_path / "p")
     told = [re.sub(rf"^(\w+) {EU}/(\w+): (?:changed: )?", "\\1 \\2 ", step.text) for step in message.steps]
     unseen = "the record, the service URLs or the recipients"
     assert told[:-1] == [
         "remove b no longer planned", "create y no longer planned", "remove c not in the reviewed plan",
-        "create z not in the reviewed plan", 'extend k eventCodes ["A"] -> ["A","B"]',
+        "create z not in the reviewed plan",
+        'create e eventCodes null -> ["A"]; webhookUrl null -> "u"', 'extend k eventCodes ["A"] -> ["A","B"]',
         'replace m webhookUrl "v" -> "u"', f"retry n {unseen}",
     ]  # fmt: skip
     same = SavedPlan("1.0", "", (), (saved("same", Action.CREATE, "x"),))
@@ -342,3 +359,7 @@ def test_one_plan_on_this_record_is_enough() -> None:
     shown = [SavedPlan("1.0", "", (), (SavedChange(LOANS, "create", "d"),), SavedRecord(head)) for head in "ab"]
     for known in "ab":
         assert [] == unreviewed_changes(shown[0], [shown], known.__eq__)
+    other = SavedPlan("1.0", "", (), (SavedChange(OFFERS, "create", "o"),), SavedRecord("a"))
+    for reviews in ([shown], [shown, [other]], [[other], shown, []]):
+        ((_, why),) = unreviewed_changes(shown[0], reviews, "c".__eq__)
+        assert why == "shown for a version of the record that this one does not contain"
