@@ -151,8 +151,9 @@ def test_an_existing_gitignore_is_left_alone(tmp_path: Path, monkeypatch: pytest
 
 def test_an_age_key_is_private_and_outside(tmp_path: Path) -> None:
     """The public key is a recipient; the private one belongs to it, in a file that only its owner can read."""
-    written = init(tmp_path / "new", Choices(age_key=True))
+    written = init(tmp_path / "new", Choices(age_key=True, state=BRANCH))
     assert written.key
+    assert ("reconciler", "init", "--age-key") not in [step.command for step in written.steps]
     assert 0o600 == stat.S_IMODE(written.key.stat().st_mode)
     assert not written.key.is_relative_to(tmp_path / "new")
     identity = x25519.Identity.from_str(written.key.read_text().splitlines()[1])
@@ -187,6 +188,8 @@ def test_what_is_in_the_way_is_refused(tmp_path: Path) -> None:
         (tmp_path / "other" / name).symlink_to("nowhere")
     assert ".gitignore, config/.schema.json already exist;" in raised(Refused, init, tmp_path / "other").what
     assert {} == tree(tmp_path / "other")
+    (tmp_path / "data").chmod(0o777)
+    assert "unsafe-directory" == raised(SettingsError, init, tmp_path / "third", Choices(age_key=True)).name
 
 
 @pytest.mark.parametrize(("choices", "name"), [
@@ -200,7 +203,8 @@ def test_unusable_choices_are_refused(tmp_path: Path, choices: Choices, name: st
     """Names that would not be valid, or share variables, and places are refused before anything is written."""
     with pytest.raises(SettingsError) as caught:
         init(tmp_path / "new", choices)
-    assert name == caught.value.messages[0].name
+    where = {"place-is-kind": "--state", "record-on-runner": "--github"}.get(name, "--region, --environment, --state")
+    assert [(name, where)] == [(message.name, message.where) for message in caught.value.messages]
     assert "hunter2" not in str(caught.value)
     assert {} == tree(tmp_path)
 
@@ -208,12 +212,16 @@ def test_unusable_choices_are_refused(tmp_path: Path, choices: Choices, name: st
 def test_what_is_missing_is_added(tmp_path: Path) -> None:
     """In a project that exists, a key and a workflow are added once, and nothing else is touched."""
     directory = repository_at(tmp_path / "new")
-    init(directory, Choices(environments=("test", "staging", "production", "acceptance"), config="hooks"))
+    init(directory, Choices(environments=("test", "staging", "acceptance"), config="hooks"))
     before = tree(directory)
-    written = init(directory, Choices(age_key=True, github=True, config="hooks"))
+    given = Choices(environments=("staging", "live", "acceptance"), age_key=True, github=True, config="hooks")
+    written = init(directory, given)
+    assert {str(written.key), "rulesets"} <= {
+        *" ".join(step.text for step in written.steps).replace(",", "").replace(";", "").split()
+    }
     assert ("hooks/recipients.yaml", WORKFLOW) == written.files
     jobs = yaml.load((directory / WORKFLOW).read_text(), yaml.BaseLoader)["jobs"]
-    assert ["plan", "acceptance", "test", "staging", "production"] == [*jobs]
+    assert ["plan", "test", "staging", "acceptance"] == [*jobs]
     assert before == {name: data for name, data in tree(directory).items() if name not in written.files}
     assert 1 == len(load(directory / "hooks").recipients)
     again = init(directory, Choices(age_key=True, github=True, config="hooks"))
@@ -293,17 +301,20 @@ def test_a_workflow_below_the_top_is_refused(tmp_path: Path) -> None:
     assert WORKFLOW in init(tmp_path / "link", Choices(github=True)).files
 
 
-def test_a_disk_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a file cannot be written, those before it and the key are removed."""
+@pytest.mark.parametrize("text", ["", "\ud800"])
+def test_a_disk_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """If a directory cannot be made, or a file be written, what was before it and the key are removed."""
     path_open = os.mkdir
 
     def refuse(path: Path, *rest: int) -> None:
-        if str(path).endswith(".github"):
+        if str(path).endswith(".github") and not text:
             raise OSError(28, "No space left on device")
         path_open(path, *rest)
 
     monkeypatch.setattr(os, "mkdir", refuse)
-    with pytest.raises(OSError, match="No space"):
+    if text:
+        monkeypatch.setattr("reconciler.operations.init._workflow", lambda *_: {WORKFLOW: text})
+    with pytest.raises((OSError, UnicodeEncodeError)):
         init(tmp_path / "new", Choices(age_key=True, github=True))
     assert {} == tree(tmp_path)
     assert [tmp_path / "data"] == [*tmp_path.iterdir()]
