@@ -55,10 +55,15 @@ def test_notification_proves_an_attempt(tmp_path: Path) -> None:
 def test_a_shared_url_proves_no_attempt(tmp_path: Path) -> None:
     """What arrives there is recorded under the URL that it came to, and settles nothing."""
     other = "https://other.example/offers"
-    project = project_with(*unknown("a", OFFERS), *created("b", f"{EU}/others", url=other))
-    for url in (URL.format("offers"), other):
-        said = observed(project, capture(tmp_path, {"at": time_of(NOW), "url": url, "code": "ONB10001"}))
+    project = project_with(*unknown("a", OFFERS), *created("b", f"{EU}/others", "ONB10002", url=other))
+    for url, code in ((URL.format("offers"), "ONB10001"), (other, "ONB10002")):
+        said = observed(project, capture(tmp_path, {"at": time_of(NOW), "url": url, "code": code}))
         assert ([url], ()) == ([fact.url for fact in said.received], said.notices)
+    project.add(*created("c", OFFERS, "ONB10001", url=other))
+    (notice,) = observed(
+        project, capture(tmp_path, {"at": time_of(NOW), "path": "/offers", "code": "ONB10001"})
+    ).notices
+    assert ("notification-ambiguous", True) == (notice.name, notice.what.endswith(f": {OFFERS}"))
 
 
 def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,11 +79,12 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_wrong_word_is_overruled_by_name(tmp_path: Path) -> None:
     """Whoever said that it was not created is named, once."""
     project = project_with(*unknown(ID, OFFERS, url=OWN, template=TEMPLATE))
+    project.person = "ann"
     project.say(Resolve(OFFERS, created=False))
     file = capture(tmp_path, {"at": time_of(NOW), "url": OWN, "code": "ONB10001"})
     (notice,) = observed(project, file).notices
     assert (notice.name, notice.where) == ("not-created-overruled", OFFERS)
-    assert notice.what.startswith(f"somebody said at {time_of(NOW)} that attempt {ID} was not created")
+    assert notice.what.startswith(f"ann said at {time_of(NOW)} that attempt {ID} was not created")
     project.say(observed(project, file))
     assert project.record_at().attempts[ID].status is Status.LIVE
     assert observed(project, capture(tmp_path, {"at": time_of(NOW + 9), "url": OWN, "code": "X"})).notices == ()
@@ -95,9 +101,10 @@ def test_secret_that_is_known_is_not_asked_for(tmp_path: Path) -> None:
         assert [("unknown-proven", ())] == [(notice.name, notice.steps) for notice in observed(project, file).notices]
 
 
-def test_unknown_create_that_is_proven_is_told(tmp_path: Path) -> None:
-    """Its address, its attempt, and how to get the secret that was lost with its answer; once."""
-    project = project_with(*unknown(ID, OFFERS, url=OWN, template=TEMPLATE))
+@pytest.mark.parametrize("count", [1, 2])
+def test_unknown_create_that_is_proven_is_told(tmp_path: Path, count: int) -> None:
+    """Its address, its attempt, and how to get the secret that was lost with its answer, if there was one; once."""
+    project = project_with(*unknown(ID, OFFERS, url=OWN, template=TEMPLATE)[:count])
     file = capture(tmp_path, {"at": time_of(NOW), "url": OWN, "code": "ONB10001"})
     (notice,) = observed(project, file).notices
     assert (notice.name, notice.where) == ("unknown-proven", OFFERS)
@@ -186,7 +193,8 @@ def test_what_is_left_out_is_told(tmp_path: Path) -> None:
     file = capture(
         tmp_path,
         {"at": time_of(NOW), "url": OWN, "code": "ONB10001", "verified": False},
-        {"at": time_of(NOW), "url": OWN, "body": "{}"},
+        {"at": time_of(NOW + 999), "url": OWN, "body": "{}", "verified": False},
+        {"at": time_of(NOW + 999), "url": OWN, "body": "{}"},
         {"at": time_of(NOW + 999), "url": OWN, "code": "ONB10001"},
         {"at": time_of(NOW), "url": URL.format("f" * 32), "code": "ONB10001"},
         {"at": time_of(NOW), "url": "https://elsewhere.example/x", "code": "ONB10001"},
@@ -194,10 +202,13 @@ def test_what_is_left_out_is_told(tmp_path: Path) -> None:
     ways = ["reconciler state recover FILE", "reconciler state import ADDRESS --url URL --attempt ID"]
     shown = prepare(project, observed(project, file)).shown
     assert [
-        ("notification-unverified", file, []), ("notification-without-code", file, []),
-        ("notification-from-future", file, []), ("notification-unexplained", "https://elsewhere.example/x", []),
+        ("notification-unverified", file, []),
+        ("notification-without-code", file, []),
+        ("notification-from-future", file, []),
+        ("notification-unexplained", "https://elsewhere.example/x", []),
         ("notification-unmanaged", URL.format("f" * 32), ways),
-    ] == [(message.name, message.where, commands_in([message])) for message in shown]  # fmt: skip
+    ] == [(message.name, message.where, commands_in([message])) for message in shown]
+    assert ["2", "1", "1"] == [message.what.partition(" ignored")[0] for message in shown[:3]]  # fmt: skip
 
 
 def test_enforced_verification_takes_verified_ones_only(tmp_path: Path) -> None:
