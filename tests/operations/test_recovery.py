@@ -19,6 +19,7 @@ from reconciler.errors import Refused, SelectionError
 from reconciler.model.plan import Action, Verdict
 from reconciler.model.record import Status
 from reconciler.operations.plan import make_plan
+from reconciler.operations.project import Flags
 from reconciler.operations.record import attempts_json, find_attempts, list_entries, verify_record
 from reconciler.operations.recovery_file import recover_statement, recovery_messages, save_facts
 from reconciler.operations.statements import prepare
@@ -103,6 +104,7 @@ def test_what_is_not_recovered_is_named(tmp_path: Path, monkeypatch: pytest.Monk
         file.write_bytes(b"\n" + file.read_bytes() + b" \n")
     (project.data_directory / "unrecorded" / "0.jsonl").mkdir()
     (project.data_directory / "unrecorded" / "00.jsonl").write_bytes(b"\xff")
+    (project.data_directory / "unrecorded" / "000.jsonl").write_bytes(b'{"record": "\xff"}')
     (named,) = recovery_messages(project, project.journal.read()).values()
     assert named.steps[0].command == message.steps[-1].command
     save_facts(project.data_directory, RECORD, "memory:a", created("b", OFFERS)[1:], "")
@@ -155,7 +157,7 @@ def test_what_cannot_be_saved_is_in_the_message(tmp_path: Path, spoil: Callable[
     (tmp_path / "lines").write_text(shown.partition("a file:\n")[2].partition("  Then run")[0])
     project = project_with()
     project.say(recover_statement(project, str(tmp_path / "lines")))
-    assert list(project.record_at().attempts) == ["a"]
+    assert {"a": Status.LIVE} == {each.id: each.status for each in project.record_at().attempts.values()}
 
 
 # Histories are united.
@@ -217,7 +219,8 @@ def test_place_of_another_record_is_united() -> None:
     theirs: list[AnyFact] = [Begun(at=AT, record="e" * 32), LossOpened(at=AT, loss="theirs", cause="begun")]
     project.stores["memory:b"] = MemoryStore(linked(None, 0, [*theirs, *created("b", LOANS)])[0])
     own = len(list_entries(project))
-    project.say(recover_statement(project, "memory:b"))
+    project.__dict__ |= {"desired": desired_of(state="memory:a"), "flags": Flags()}
+    assert () == project.say(recover_statement(project, "memory:b")).messages
     assert [entry.merged for entry in list_entries(project)] == [number >= own for number in range(own + 4)]
     assert set(project.record_at().attempts) == {"a", "b"}
     assert [loss.id for loss in project.record_at().open_losses] == ["theirs"]
@@ -309,6 +312,10 @@ def test_verify_names_what_closes_a_gate() -> None:
     verified = verify_record(project)
     assert (verified.record, verified.entries, verified.torn) == (RECORD, 4, 7)
     assert [message.name for message in verified.messages] == ["record-closed"]
+    lossy = project_with(LossOpened(at=time_of(NOW), loss="l", cause="accepted"))
+    for lossy.clock, is_early in ((NOW + 374, True), (NOW + 376, False)):
+        told = (*verify_record(lossy).messages, *find_attempts(lossy).messages)
+        assert [is_early] * 2 == [", after " in message.steps[-1].text for message in told]
     project.journal.expected = other = "f" * 32
     for messages in (verify_record(project).messages, find_attempts(project).messages):
         assert [("other-record", True), ("record-closed", False)] == [

@@ -187,9 +187,10 @@ def test_only_sealed_copies_are_forgotten(directory: Path) -> None:
     assert [text] == responses.left(ATTEMPT)
 
 
-def test_needs_no_disk(tmp_path: Path, identity: Path) -> None:
-    """In a container without a home the record is enough."""
-    (tmp_path / "file").touch()
+@pytest.mark.parametrize("spoil", [Path.touch, lambda path: (path.mkdir(), path.chmod(0o777))])
+def test_needs_no_disk(tmp_path: Path, identity: Path, spoil: Callable[[Path], object]) -> None:
+    """In a container without a home, or with one that is everybody's, the record is enough."""
+    spoil(tmp_path / "file")
     responses = Responses(tmp_path / "file", [recipient_of(identity)])
     responses.prepare()
     assert responses.open(responses.keep(ATTEMPT, ANSWER), identity).body == BODY

@@ -45,8 +45,10 @@ def keep(project: MemoryProject, address: str, attempts: tuple[str, ...], secret
 @pytest.mark.parametrize("is_sealed", [True, False])
 def test_a_secret_belongs_to_the_attempt_that_is_named(project: MemoryProject, tmp_path: Path, is_sealed: bool) -> None:
     """With recipients it is encrypted in the record; that of one attempt is not shown for another."""
-    key = x25519.Identity.generate()
-    project.__dict__["desired"] = desired_of(recipients=(str(key.to_public()),) if is_sealed else ())
+    other, key = x25519.Identity.generate(), x25519.Identity.generate()
+    project.__dict__["desired"] = desired_of(
+        recipients=(str(other.to_public()), str(key.to_public())) if is_sealed else ()
+    )
     (tmp_path / "key").write_text(str(key))
     for attempt in (A, B):
         keep(project, OFFERS, (attempt,), attempt.encode())
@@ -74,6 +76,9 @@ def test_the_secret_of_a_removed_subscription_is_not_shown_beside_that_of_its_su
     assert B.encode() == response_of(project, OFFERS, (), None).body
     assert A.encode() == response_of(project, OFFERS, (A,), None).body
     assert {A.encode(), B.encode()} == secrets_of(project, OFFERS, None)
+    project.add(*unknown(C, OFFERS, "ONB10003"), SecretSet(at=time_of(NOW), attempt=C, secret="file:x"))
+    keep(project, OFFERS, (), b"later")
+    assert b"later" == response_of(project, OFFERS, (), None).body
 
 
 @pytest.mark.parametrize("is_recorded", [True, False])

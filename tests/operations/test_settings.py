@@ -69,7 +69,7 @@ def test_dotenv_is_not_read_in_ci(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_secrets_leave_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No child process inherits them; a copy of it still has them, and does not show them."""
     kept = {"RECONCILER_A_B_CLIENT_ID": "x", "AWS_CLIENT_SECRET": "y", SECRETS_DIR: ""}
-    environ = {"RECONCILER_A_B_CLIENT_SECRET": "hunter2", **kept}
+    environ = {"RECONCILER_A_B_CLIENT_SECRET": "hunter2", "RECONCILER_A_C_CLIENT_SECRET": "hunter3", **kept}
     sources = Sources(dict(environ), tmp_path)
     hide_secrets(environ)
     assert environ == kept

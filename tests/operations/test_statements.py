@@ -32,6 +32,7 @@ from reconciler.operations.statements import CONFLICTS, append, prepare, refuse_
 from reconciler.planning.duplicates import find_duplicates
 from reconciler.record import statements as said
 from reconciler.record.facts import Begun, Closed, Exists, LossOpened, Received, RemovalConfirmed
+from reconciler.record.gates import Note
 
 if TYPE_CHECKING:
     from reconciler.errors import ReconcilerError
@@ -153,6 +154,7 @@ def test_accept_loss_names_the_heads_missed() -> None:
     project.add(*created("a", OFFERS))
     head = project.journal.read().record.head
     project.stores["memory:a"].data = before
+    project.notes.write(Note(RECORD, (), "memory:elsewhere", 9, "f" * 64))
     assert refusal(project, said.Complete()) == ["heads-missing"]
     assert prepare(project, said.AcceptLoss()).weakens
     project.say(said.AcceptLoss())
@@ -178,6 +180,9 @@ def test_accept_loss_makes_the_second_place_again() -> None:
     project = project_with(*created("a", OFFERS))
     project.stores["memory:a"].second = ""
     assert refusal(project, said.RequestRemoval(OFFERS)) == ["second-missing"]
+    project.stores["memory:a"].declare_lost_second()
+    with pytest.raises(StoreUnavailable):
+        project.say(said.AcceptLoss())
     project.say(said.AcceptLoss())
     assert project.stores["memory:a"].second == project.record_at().head
 
@@ -206,7 +211,7 @@ def test_accept_loss_needs_a_closed_record_to_be_lost_elsewhere() -> None:
     """Towards a place that continues it, it is refused; towards one that is missing or closed, it opens again."""
     project = project_with(Closed(at=time_of(NOW), to="memory:b", loss="begun"))
     assert refusal(project, said.Complete()) == ["record-closed"]
-    project.stores["memory:b"] = MemoryStore(record_of(*created("a", OFFERS)))
+    project.stores["memory:b"] = MemoryStore(record_of(LossOpened(at=time_of(NOW), loss="other", cause="accepted")))
     assert refusal(project, said.AcceptLoss()) == ["record-continues"]
     project.stores["memory:b"].data = record_of(Closed(at=time_of(NOW), to="memory:c"))
     assert prepare(project, said.AcceptLoss()).facts
@@ -217,9 +222,10 @@ def test_accept_loss_needs_a_closed_record_to_be_lost_elsewhere() -> None:
 
 def test_accept_loss_needs_a_known_record(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nothing is known, the record begins with `state init`, which a CI runner is not told."""
-    assert steps(MemoryProject(), said.AcceptLoss()) == ["reconciler state init"]
-    monkeypatch.setenv("CI", "true")
-    assert steps(MemoryProject(), said.AcceptLoss()) == []
+    for told in (["reconciler state init"], []):
+        assert steps(MemoryProject(), said.AcceptLoss()) == told
+        assert commands_in([raised(RecordMissing, MemoryProject().journal.read)]) == told
+        monkeypatch.setenv("CI", "true")
 
 
 # A record begins.
@@ -296,12 +302,15 @@ def test_digest_leaves_out_time_person_and_new_ids() -> None:
 
 @pytest.mark.parametrize("statement", [said.Begin(), said.AcceptLoss(), said.Import(OFFERS)])
 def test_appends_the_ids_that_were_shown(statement: Statement) -> None:
-    """A new record, loss or attempt has the id that a person was shown, after a conflict too."""
+    """A new record, loss or attempt has the id that a person was shown, after a conflict too; the place is ready."""
     desired = desired_of({OFFERS: (("ONB10001",), URL.format("o"))})
     project = MemoryProject(desired=desired) if statement == said.Begin() else project_with(desired=desired)
     proposal = prepare(project, statement)
-    project.stores["memory:a"].declare_failures(MOVED)
+    store = project.stores["memory:a"]
+    store.declare_failures(MOVED)
+    store.prepare = ready = Mock()  # type: ignore[method-assign]
     assert append(project, statement, proposal).facts == proposal.facts
+    assert ready.called == (not isinstance(statement, said.Import))
 
 
 def test_appends_only_what_was_shown() -> None:
@@ -318,7 +327,9 @@ def test_tells_when_somebody_said_it_meanwhile() -> None:
     project = project_with(*unknown("a", OFFERS))
     proposal = prepare(project, said.Resolve(OFFERS, created=False))
     MemoryProject(project.stores).say(said.Resolve(OFFERS, created=False))
-    assert append(project, said.Resolve(OFFERS, created=False), proposal).facts == ()
+    outcome = append(project, said.Resolve(OFFERS, created=False), proposal)
+    assert (outcome.facts, outcome.record, outcome.head) == ((), RECORD, project.record_at().head)
+    assert ["nothing-to-do"] == [message.name for message in outcome.messages]
 
 
 def test_conflicts_are_proposed_again() -> None:
@@ -358,12 +369,14 @@ def test_goes_through_after_those_who_were_first(statement: Statement, times: in
     assert 0 == times
 
 
-@pytest.mark.parametrize("problem", [MOVED, DOWN])
-def test_lost_answer_is_believed_once_the_record_shows_it(problem: Exception) -> None:
-    """An append that was done and reported as failed is not done twice."""
-    project = project_with(*created("a", OFFERS))
-    project.stores["memory:a"].declare_lost_answers(problem)
+@pytest.mark.parametrize("problem", [MOVED, DOWN, None])
+def test_lost_answer_is_believed_once_the_record_shows_it(problem: Exception | None) -> None:
+    """An append that was done and reported as failed is not done twice; the second place is brought up to it."""
+    project = MemoryProject({"memory:a": (store := MemoryStore(record_of(*created("a", OFFERS)), second=True))})
+    project.journal.read()
+    store.declare_lost_answers(problem) if problem else store.declare_lost_second()
     assert project.say(said.RequestRemoval(OFFERS)).facts
+    assert store.second == project.record_at().head
     assert len(project.record_at().attempts["a"].requests) == 1
 
 

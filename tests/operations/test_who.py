@@ -42,8 +42,9 @@ def test_a_user_without_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(pwd, "getpwuid", lambda _: ["of the system"])
     assert by(monkeypatch)["user"] == "of the system"
-    monkeypatch.setattr(pwd, "getpwuid", Mock(side_effect=KeyError))
-    assert by(monkeypatch)["user"] == f"uid {os.getuid()}"
+    for problem in (KeyError, OSError):
+        monkeypatch.setattr(pwd, "getpwuid", Mock(side_effect=problem))
+        assert by(monkeypatch)["user"] == f"uid {os.getuid()}"
 
 
 @pytest.mark.parametrize(
@@ -52,7 +53,10 @@ def test_a_user_without_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_in_actions(monkeypatch: pytest.MonkeyPatch, triggered_by: str, words: str) -> None:
     """It is whose push or click began the run, and first whoever runs it again."""
     names = {"GITHUB_ACTIONS": "true", "GITHUB_ACTOR": "ann", "GITHUB_TRIGGERING_ACTOR": triggered_by}
-    assert words == who(by(monkeypatch, **names, GITHUB_RUN_ID=""))
+    run = by(monkeypatch, **names, GITHUB_RUN_ID="", GITHUB_SHA="")
+    assert (words, all(run.values())) == (who(run), True)
+    names |= {"GITHUB_SERVER_URL": "https://github.test", "GITHUB_REPOSITORY": "o/r", "GITHUB_RUN_ATTEMPT": "2"}
+    assert "https://github.test/o/r/actions/runs/7/attempts/2" == by(monkeypatch, **names, GITHUB_RUN_ID="7")["url"]
 
 
 @pytest.mark.parametrize("actions", ["false", "", "1"])
@@ -76,5 +80,6 @@ def test_directories_of_a_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     project = Project(Flags(), Sources({}, tmp_path))
     assert project.data_directory == tmp_path / ".local/share/reconciler"
     assert project.cache_directory == tmp_path / ".cache/reconciler"
+    assert Path.cwd() / "below" == Project(Flags(cache_dir="below"), project.sources).cache_directory
     project.notes.write(Note("r" * 32, (), "/place", 1, "a" * 64))
     assert [*(project.data_directory / "heads").iterdir()] != []
