@@ -180,7 +180,7 @@ class Copy:
 
         FROM is not refused merely because it is closed in favour of TO, or because it lacks heads that TO contains.
         """
-        if is_closed and (there is None or (loss and source.record.closed_for != loss.id)):
+        if is_closed and (loss is None or source.record.closed_for != loss.id):
             what = f"the record continues at {self._to.place}, but is not there: it is on another machine, or lost"
             steps = (step("continue there"), step("if it is lost for good, run", "reconciler", "state", "accept-loss"))
             raise Refused(Message("copy-lost", what, self._from.place, steps))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.git_world import run_git
-from support.machines import AFTER_LOSS, HERE, KINDS, Machine, Partner, Place, Places, names
+from support.machines import AFTER_LOSS, KINDS, Machine, Partner, Place, Places, names
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -130,31 +130,6 @@ def test_an_apply_there_during_a_copy_loses_nothing(tmp_path: Path, places: Plac
         machine.recover()
 
 
-@pytest.mark.parametrize("to", ["file", "git"])
-def test_a_record_can_be_copied_there_and_back(partner: Partner, machine: Machine, places: Places, to: str) -> None:
-    """A place that was closed takes the record again."""
-    old, new = partner.place.name, _to(partner, places, to)
-    machine.succeed("state", "copy", old, new, "--yes")
-    machine.declare(names(2), state=new)
-    machine.recover()
-    machine.succeed("state", "copy", new, old, "--yes")
-    machine.declare(names(3), state=old)
-    machine.recover()
-    assert machine.run("apply", "--auto-approve", "--state", new).code == 1
-
-
-def test_a_copy_to_a_place_in_use_is_refused(partner: Partner, tmp_path: Path, places: Places) -> None:
-    """A place with another record is left as it is."""
-    machine = partner.first(1)
-    with Partner(tmp_path / "n", places.make("file")) as neighbour:
-        there = neighbour.first(1)
-        done = machine.run("state", "copy", "state.jsonl", str(there.path / "state.jsonl"), "--yes")
-        assert done.code == 1, done
-        there.recover()
-    assert f"{HERE}/s0" in machine.apply().out
-    partner.assert_done(machine)
-
-
 def test_two_copies_at_once_leave_one_place_open(tmp_path: Path, places: Places) -> None:
     """Copied to two places at the same moment, the record continues at one of them, and nothing is sent elsewhere."""
     with Partner(tmp_path / "p", places.make("postgresql")) as partner:
@@ -192,19 +167,6 @@ def test_a_machine_whose_copy_was_given_up_goes_on_at_the_place_of_another_one(t
         partner.wait(AFTER_LOSS)
         machine.succeed("state", "complete", "--yes")
         machine.recover()
-
-
-def test_an_apply_elsewhere_between_the_steps_of_a_copy_sends_nothing_twice(tmp_path: Path, places: Places) -> None:
-    """What the old place took before it was closed is at the new one."""
-    with Partner(tmp_path / "p", places.make("git")) as partner:
-        machine, other = partner.first(2), partner.machine("other")
-        old, new = partner.place.name, _to(partner, places, "file")
-        killed = machine.run("state", "copy", old, new, "--yes", failpoint="after-append:1:kill")
-        assert killed.code == -signal.SIGKILL
-        other.recover()
-        machine.succeed("state", "copy", old, new, "--yes")
-        machine.declare(partner.wanted, state=new)
-        partner.assert_done(machine)
 
 
 def test_two_places_that_are_closed_towards_each_other_are_merged(partner: Partner) -> None:

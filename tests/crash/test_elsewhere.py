@@ -49,22 +49,6 @@ def test_a_file_that_was_cloned_to_another_machine_sends_nothing(tmp_path: Path,
         _sends_nothing_until_it_is_accepted_and_complete(other)
 
 
-def test_a_file_whose_home_directory_was_lost_sends_nothing(partner: Partner) -> None:
-    """The same file at the same path, on a machine that has forgotten it."""
-    machine = partner.recovered()
-    machine.declare(names(2))
-    shutil.rmtree(machine.home)
-    _sends_nothing_until_it_is_accepted_and_complete(machine)
-
-
-def test_a_file_that_was_moved_sends_nothing(partner: Partner) -> None:
-    """At another path of the same machine it is another file."""
-    machine = partner.recovered()
-    (machine.path / "state.jsonl").rename(machine.path / "moved.jsonl")
-    machine.declare(names(2), state="moved.jsonl")
-    _sends_nothing_until_it_is_accepted_and_complete(machine)
-
-
 @pytest.mark.parametrize("kind", ["file", "git", "s3", "postgresql"])
 def test_a_record_that_lost_its_tail_sends_nothing(partner: Partner, machine: Machine) -> None:
     """Restored from a backup, it lacks a head that this machine has seen."""

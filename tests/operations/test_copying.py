@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from unittest.mock import Mock
+from unittest.mock import Mock, patch
 
 import pytest
 from msgspec.structs import replace
@@ -24,14 +24,15 @@ from reconciler.errors import (
     StoreUnavailable,
     step,
 )
-from reconciler.operations.copying import Copy, _at
+from reconciler.operations.copying import Copy
+from reconciler.operations.failpoints import Failpoints
 from reconciler.operations.project import Flags, Project
 from reconciler.operations.record import list_entries
 from reconciler.operations.settings import Sources
 from reconciler.record.chain import link
-from reconciler.record.facts import Begun, Closed, LossOpened
+from reconciler.record.facts import Begun, Closed, Completed, LossOpened
 from reconciler.record.gates import Note
-from reconciler.record.statements import AcceptLoss, Complete
+from reconciler.record.statements import AcceptLoss
 
 OFFERS, A, B = f"{EU}/offers", "memory:a", "memory:b"
 STEPS = 3
@@ -71,7 +72,11 @@ def refusal(project: MemoryProject, source: str = A, to: str = B) -> list[str]:
 def test_moves_the_record(has_second: bool) -> None:
     """TO keeps FROM's id and says all that FROM says; FROM is closed; creates go on at TO alone."""
     project = project_to_copy(second=has_second)
-    assert Copy(project, A, B).carry_out().name == "copied"
+    with patch.object(Failpoints, "reach") as reach:
+        assert Copy(project, A, B).carry_out().name == "copied"
+    assert ["before-append", "after-append"] * STEPS == [call.args[0] for call in reach.call_args_list]
+    said = {type(line.fact) for place in (A, B) for line in project.journal_at(place).read().lines if line.fact.by}
+    assert {Begun, Closed, Completed, LossOpened} == said
     record = project.record_at(B)
     assert (record.id, list(record.attempts), record.open_losses) == (RECORD, ["a"], ())
     assert project.record_at(A).closed_to == B
@@ -268,21 +273,13 @@ def test_open_losses_stay_open() -> None:
     assert counts == {"begun": 2, "loss": 4, "completed": 2, "intended": 1, "answered": 1, "closed": 1}
 
 
-def test_what_from_lacks_is_not_copied_on() -> None:
-    """FROM was set back once a copy had begun: what this machine has seen is at neither place."""
-    project = killed(project_to_copy(), 1)
-    before = project.stores[A].data
-    project.add(*created("b", OFFERS, "ONB10002"))
-    project.stores[A].data = before
-    assert refusal(project) == ["heads-missing"]
-
-
 def test_lost_copy_is_not_begun_anew() -> None:
     """Once FROM is closed, a TO that is missing, or was set back, is lost: only `accept-loss` goes on."""
     project = project_to_copy()
     Copy(project, A, B).carry_out()
     project.stores[B].data = None
-    assert refusal(project) == ["copy-lost"]
+    told = raised(Refused, Copy(project, A, B).carry_out)
+    assert ("copy-lost", ["reconciler state accept-loss"]) == (told.name, commands_in([told]))
     project.stores[B].data = record_of()
     assert refusal(project) == ["place-in-use"]
     project.stores[B].data = record_of().replace(b"begun", b"begin", 1)
@@ -292,6 +289,14 @@ def test_lost_copy_is_not_begun_anew() -> None:
     project.say(AcceptLoss())
     assert project.record_at(A).closed_to == ""
     assert not project.plan_opens(A)
+
+
+def test_copy_that_a_closed_place_does_not_have_is_lost() -> None:
+    """FROM is closed towards TO, and TO, as of before that, towards a third place: nothing is appended."""
+    places = ((A, B, created("a", OFFERS)), (B, "memory:c", created("b", OFFERS)))
+    stores = {place: MemoryStore(record_of(*facts, Closed(at=time_of(NOW), to=to))) for place, to, facts in places}
+    before = stores[B].data
+    assert (["copy-lost"], before) == (refusal(MemoryProject(stores)), stores[B].data)
 
 
 def test_set_back_copy_is_not_completed_again() -> None:
@@ -340,14 +345,6 @@ def test_unfinished_copy_of_another_place_is_not_completed(number: int) -> None:
     assert project.plan_opens(B)
 
 
-def test_complete_does_not_end_the_loss_of_a_copy() -> None:
-    """Only the last step of the copy ends it."""
-    project = killed(project_to_copy(), 2)
-    there = MemoryProject(project.stores)
-    there.flags = there.flags.__class__(state=B)
-    assert raised(Refused, there.say, Complete()).name == "loss-of-copy"
-
-
 @pytest.mark.parametrize("is_lost", [True, False])
 def test_unfinished_copy_of_a_place_that_is_lost_can_be_finished(is_lost: bool) -> None:
     """FROM is lost in the middle, or this machine has lost its note of that file: accepted there, it is copied on."""
@@ -381,15 +378,3 @@ def test_failure_names_the_way_on() -> None:
     resume = step("then complete the copy", "reconciler", "state", "copy", A, B)
     assert tuple(replace(each, steps=(*each.steps, resume)) for each in problems) == caught.value.messages
     Copy(project, A, B).carry_out()
-
-
-def test_commands_about_a_record_name_its_place() -> None:
-    """But for `state copy`, which names two, and what is not about the record."""
-    steps = (
-        step("a", "reconciler", "state", "import", "ADDRESS"), step("b", "reconciler", "state", "copy", A, B),
-        step("c", "reconciler", "plan"), step("d"),
-    )  # fmt: skip
-    told = _at(Message("x", "y", "z", steps), ("--state", B))
-    assert [("reconciler", "state", "import", "ADDRESS", "--state", B), *(each.command for each in steps[1:])] == [
-        each.command for each in told.steps
-    ]

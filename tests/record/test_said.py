@@ -277,8 +277,9 @@ CASES: list[tuple[Sequence[Any], Sequence[str], Sequence[str]]] = [
 
 MESSAGES = {
     "address-in-use", "attempt-ambiguous", "attempt-unknown", "bad-attempt", "beyond-record", "code-unknown",
-    "codes-needed", "created-again", "import-one-address", "loss-too-recent", "loss-unknown", "nothing-unresolved",
-    "outcome-unknown", "record-lost", "recorded-already", "recorded-as-gone", "recorded-as-removed",
+    "codes-needed", "copy-unfinished", "created-again", "import-one-address", "loss-of-copy", "loss-too-recent",
+    "loss-unknown", "nothing-unresolved",
+    "outcome-unknown", "record-lost", "recorded-already", "recorded-as-gone", "recorded-as-removed", "recorded-twice",
     "recorded-elsewhere", "recorded-otherwise", "removal-not-requested", "resolve-contradicted",
     "resolve-disproved", "resolve-too-early", "said-by-complete", "said-by-rebind", "secret-lost", "send-request",
     "target-unbound", "tell-operator", "until-complete",
