@@ -33,13 +33,14 @@ def test_from_every_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_white_space_makes_no_other_account(tmp_path: Path) -> None:
-    """The account that a target is bound to is that of the client id as it is sent."""
-    accounts = []
-    for text in ("client-1", " client-1\n"):
-        project = Project(Flags(), Sources({f"{PREFIX}CLIENT_ID": text}, tmp_path))
+    """The account that a target is bound to is that of the client id as it is sent, from any source."""
+    accounts, name = [], f"{PREFIX}CLIENT_ID"
+    (tmp_path / name).write_text("client-1")
+    for environ in ({name: "client-1"}, {name: " client-1\n"}, {SECRETS_DIR: str(tmp_path)}):
+        project = Project(Flags(), Sources(environ, tmp_path))
         project.__dict__["desired"] = desired_of(targets={TARGET: "https://api.test"})
         accounts.append(project.accounts())
-    assert accounts[0] == accounts[1] != {}
+    assert accounts[0] == accounts[1] == accounts[2] != {}
 
 
 @pytest.mark.parametrize(("secret", "name"), [

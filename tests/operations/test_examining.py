@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from unittest.mock import Mock, call
+from unittest.mock import ANY, Mock, call
 
 import pytest
 from msgspec.structs import replace
@@ -12,6 +12,7 @@ from support.memory_record import RECORD, MemoryStore, record_of
 from support.records import time_of
 
 from reconciler.errors import Message, SettingsError, StoreUnavailable
+from reconciler.model.address import TargetName
 from reconciler.model.desired import Desired, Verification
 from reconciler.model.plan import Health
 from reconciler.operations.doctor import examine
@@ -31,24 +32,30 @@ def test_findings_are_sorted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     examine_server = Mock(return_value=[])
     monkeypatch.setattr("reconciler.service.probing.examine_server", examine_server)
     wanted = {f"{EU}/{name}": (("ONB10001",), URL.format(name)) for name in ("offers", "loans")}
-    project = MemoryProject({"memory:a": MemoryStore(record_of(*created("a", f"{EU}/offers", account="sha256:x")))})
+    service = Mock()
+    monkeypatch.setattr("reconciler.service.api.ServiceClient", service)
+    facts = [fact for name in (EU, "asia/live") for fact in created(name[0], f"{name}/offers", account="sha256:x")]
+    project = MemoryProject({"memory:a": MemoryStore(record_of(*facts))})
     project.__dict__["desired"] = desired_of(wanted, {US: "https://usa.example", EU: API, "asia/live": API})
     project.flags = Flags(state="memory:a", timeout=3.0)
     (tmp_path / ".env").write_text("RECONCILER_USA_STAGING_CLIENT_SECRET=\"'x'\"")
-    project.sources = Sources({"RECONCILER_EUROPE_STAGING_CLIENT_ID": " x"}, tmp_path)
+    given = {"RECONCILER_EUROPE_STAGING_CLIENT_ID": " x", "RECONCILER_EUROPE_STAGING_CLIENT_SECRET": "x"}
+    project.sources = Sources(given, tmp_path)
     project.known_accounts = {name: f"sha256:{name}" for name in project.desired.targets}
     names = [f"RECONCILER_{name}_STAGING_CLIENT_{part}" for name in ("EUROPE", "USA") for part in ("ID", "SECRET")]
     project.journal.read()
     findings = examine(project, (f"{EU}/offers", "usa/*"), write=True)
     assert [(finding.check, finding.health, finding.message.located) for finding in findings] == [
         ("config", Health.OK, "config"), ("setting", Health.WARNING, names[0]),
-        *(("setting", Health.FAILED, name) for name in names[1:3]), ("setting", Health.WARNING, names[3]),
-        ("token", Health.SKIPPED, EU), ("token", Health.SKIPPED, US), ("record", Health.FAILED, EU),
+        ("setting", Health.OK, names[1]), ("setting", Health.FAILED, names[2]), ("setting", Health.WARNING, names[3]),
+        ("token", Health.OK, EU), ("token", Health.SKIPPED, US), ("record", Health.FAILED, EU),
         ("record", Health.OK, "memory:a"), ("write", Health.OK, "memory:a"), ("responses", Health.FAILED, "recipients"),
     ]  # fmt: skip
     urls = {API: True, "https://login.example": True, "https://usa.example": True, URL.format("offers"): False}
     asked = [call(url, of_service=of_service, timeout=3.0) for url, of_service in urls.items()]
     assert asked == sorted(examine_server.call_args_list, key=asked.index)
+    target = project.desired.targets[TargetName(EU)]
+    service.assert_called_once_with(target, ANY, timeout=3.0, cache_dir=project.cache_directory)
 
 
 @pytest.mark.parametrize("count", [10, 12])

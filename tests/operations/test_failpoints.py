@@ -43,10 +43,12 @@ def test_any_counts_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("what", "number"), [("int", signal.SIGINT), ("term", signal.SIGTERM), ("hup", signal.SIGHUP)])
 def test_a_signal_is_handled_at_once(what: str, number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is sent to the process."""
+    """It is sent to the process; one that is ignored is not waited for."""
     before = signal.signal(number, signal.SIG_DFL)
     try:
         assert [[number], []] == happened(f"before-send:1:{what}", *["before-send"] * 2, monkeypatch=monkeypatch)
+        signal.signal(number, signal.SIG_IGN)
+        assert [[]] == happened(f"before-send:1:{what}", "before-send", monkeypatch=monkeypatch)
     finally:
         signal.signal(number, before)
 

@@ -117,7 +117,8 @@ def test_a_work_tree_with_a_remote_has_the_record_on_a_branch(tmp_path: Path) ->
     assert BRANCH == proposed_state(tmp_path / "plain", github=True)
     places = [proposed_state(tmp_path / name) for name in ("plain", "alone", "shared", "shared/below")]
     assert ["state.jsonl", "state.jsonl", BRANCH, BRANCH] == places
-    init(tmp_path / "alone", Choices(github=True))
+    commands = [step.command for step in init(tmp_path / "alone", Choices(github=True)).steps]
+    assert ("reconciler", "state", "init") in commands
     assert BRANCH == load(tmp_path / "alone/config").state
     init(tmp_path / "shared")
     assert BRANCH == load(tmp_path / "shared/config").state

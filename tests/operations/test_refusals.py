@@ -22,6 +22,7 @@ from reconciler.model.address import TargetName
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.model.plan import Action, Change, Request
 from reconciler.operations.apply import Session, refuse_too_many, refuse_unpinned
+from reconciler.operations.doctor import examine
 from reconciler.operations.listening import detect_signature
 from reconciler.operations.plan import has_work, make_plan, plaintext_refusal
 from reconciler.operations.plan_file import (
@@ -185,13 +186,13 @@ REFUSED: list[Row] = [
     (lambda at: response_of(at.project, OFFERS, (), None), "no-response", OFFERS, [SET]),
     (lambda at: response_of(at.project, OFFERS, (A,), None), "no-response", OFFERS, [f"{SET} --attempt {A}"]),
     (lambda at: secret_statement(at.project, OFFERS, (A,), b"x\ny"), "secret-of-lines", OFFERS, [""]),
-    (lambda at: (at.kept(A, B), response_of(at.project, OFFERS, (A, B), None)), "several-responses", OFFERS,
+    (lambda at: (at.gone(), at.kept(A, B), response_of(at.project, OFFERS, (A, B), None)), "several-responses", OFFERS,
      [f"{SHOWN} --attempt {A}", f"{SHOWN} --attempt {B}"]),
     (lambda at: (at.kept(A, B), response_of(at.having(*created(D, OFFERS, "ONB10003")), OFFERS, (), Path("key"))),
      "several-responses", OFFERS, [f"{SHOWN} --identity key --attempt {A}", f"{SHOWN} --identity key --attempt {B}"]),
     (lambda at: secret_statement(at.project, OFFERS, (), b"x"), "several-attempts", OFFERS,
      [f"{SET} --attempt {A}", f"{SET} --attempt {B}"]),
-    (lambda at: (at.gone(), secret_statement(at.project, OFFERS, (), b"x")), "none-in-force", OFFERS, []),
+    (lambda at: (at.gone(), secret_statement(at.project, OFFERS, (A,), b"x")), "none-in-force", OFFERS, []),
     (lambda at: secret_statement(at.having(*unknown(D, LOST)), LOST, (), b"x"), "none-in-force", LOST,
      [f"reconciler secret set {LOST} --attempt {D}"]),
     (lambda at: secret_statement(at.project, OFFERS, (A,), b' {"id": "1",\n "key": "x"}'), "secret-is-object", OFFERS,
@@ -220,9 +221,13 @@ def wanting(project: MemoryProject) -> MemoryProject:
 
 
 def tried(at: Refusals) -> MemoryProject:
-    """Return the project whose services are on loopback, all but one."""
+    """Return the project whose services are on loopback, all but one of a target that has no changes."""
     desired = wanting(at.project).desired
-    targets = {name: replace(target, base_url="http://127.0.0.1:1") for name, target in desired.targets.items()}
+    here = "http://127.0.0.1:1"
+    targets = {
+        name: replace(target, base_url=here, auth_url=here if name == EU else target.auth_url)
+        for name, target in desired_of(targets={EU: here, "usa/staging": here}).targets.items()
+    }
     at.project.__dict__["desired"] = replace(desired, targets=targets)
     return at.project
 
@@ -263,13 +268,13 @@ def test_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, row: Row) -> N
     (("auth_url", "base_url", "audience_base"), "", "", False, "age1y", ["RECIPIENTS"]),
     (("auth_url", "base_url", "audience_base"), "", "", True, "age1y", ["RECIPIENTS"]),
 ])  # fmt: skip
-@pytest.mark.parametrize("action", [Action.CREATE, Action.BLOCKED])
+@pytest.mark.parametrize("actions", [[Action.CREATE], [Action.BLOCKED], []])
 def test_what_is_not_pinned(
     overridden: tuple[str, ...], base: str, recipients: str, plaintext: bool, of_config: str, missing: list[str],
-    action: Action,
+    actions: list[Action],
 ) -> None:  # fmt: skip
     """Each variable that is missing is named: the audience if it is not the base URL, recipients if there need be."""
-    planned = plan(change(action), recipients=(of_config,) if of_config else ())
+    planned = plan(*map(change, actions), recipients=(of_config,) if of_config else ())
     ((name, of_target),) = planned.targets.items()
     there = replace(of_target.target, overridden=overridden, audience_base=base or "https://audience.example")
     complete = replace(there, overridden=("auth_url", "base_url", "audience_base"))
@@ -292,7 +297,7 @@ def test_only_creates_are_counted(most: int | None) -> None:
 
 
 def test_where_responses_may_be_kept() -> None:
-    """Unencrypted only in a file beside a record that this machine keeps; a plan without creates has none."""
+    """Unencrypted only in a file beside a record that this machine keeps, as doctor says; only creates have any."""
     project = MemoryProject()
     for in_ci in (True, False):
         for path in (None, Path("state.jsonl")):
@@ -300,6 +305,9 @@ def test_where_responses_may_be_kept() -> None:
             others = plan(change(), recipients=("age1x",)), plan(change(Action.REMOVE), change(Action.BLOCKED))
             told = [plaintext_refusal(project, each) is not None for each in (plan(change()), *others)]
             assert [in_ci or path is None, False, False] == told
+            for recipients, health in (((), "failed" if told[0] else "ok"), (("age1x",), "ok")):
+                project.__dict__["desired"] = desired_of(recipients=recipients)
+                assert [health] == [each.health for each in examine(project, ()) if each.check == "responses"]
 
 
 @pytest.mark.parametrize("action", [*Action])
@@ -350,6 +358,12 @@ def test_differences_from_the_reviewed_plan(tmp_path: Path) -> None:
     same = SavedPlan("1.0", "", (), (saved("same", Action.CREATE, "x"),))
     message = raised(Refused, refuse_changed, plan(new("same", Action.CREATE, digest="x")), "sha256:other", same)
     assert message.steps[0].text == f"{unseen} have changed"
+    planned = plan(new("k", Action.EXTEND), new("m", Action.REPLACE), new("r", Action.RESTORE))
+    edits = (saved(name, Action.EXTEND, "new", request=x) for name, x in (("k", 1), ("m", 2), ("r", None)))
+    message = raised(Refused, refuse_changed, planned, planned.digest, SavedPlan("2.0", "", (), (*edits,)))
+    assert message.what.endswith(f" {EU}/k, {EU}/m")
+    (tmp_path / "p").write_bytes(SAVED.replace(b"2.0", b"2.9"))
+    assert "TEXT" == load_plan(tmp_path / "p").digest
     for path in (tmp_path, tmp_path / "none", Path(os.devnull)):
         refuse_overwriting(path)
 

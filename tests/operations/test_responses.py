@@ -58,8 +58,9 @@ def name_of(read: Callable[[], object], kind: type[ReconcilerError]) -> str:
 
 
 def test_comes_back(directory: Path) -> None:
-    """Head and body as they were, from a file that only its owner can read."""
+    """Head and body as they were, from a file that only its owner can read, beside which a trial leaves nothing."""
     responses = Responses(directory)
+    responses.prepare()
     text = responses.keep(ATTEMPT, ANSWER)
     opened = responses.open(text, None)
     assert (HEAD, BODY) == (opened.head, opened.body)
@@ -113,15 +114,11 @@ def test_an_attempt_from_a_record_leads_nowhere_else(directory: Path, attempt: s
 # Before the first intent.
 
 
-def test_leaves_nothing(directory: Path) -> None:
-    """It is only tried."""
-    Responses(directory).prepare()
-    assert [] == list(directory.iterdir())
-
-
 def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
-    """Then no create may be sent."""
+    """Then no create may be sent; nor if others can write to it."""
     (tmp_path / "file").touch()
+    tmp_path.chmod(0o777)
+    assert name_of(Responses(tmp_path).prepare, SettingsError) == "unsafe-directory"
     responses = Responses(tmp_path / "file" / "responses")
     assert name_of(responses.prepare, RecordError) == "response-not-saved"
     assert name_of(lambda: responses.keep(ATTEMPT, ANSWER), RecordError) == "response-not-saved"
@@ -138,12 +135,6 @@ def test_a_disk_that_is_too_small(directory: Path, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(operation, name, fail)
     assert name_of(Responses(directory).prepare, RecordError) == "response-not-saved"
-
-
-def test_a_directory_of_everybody(tmp_path: Path) -> None:
-    """A directory that others can write to is refused."""
-    tmp_path.chmod(0o777)
-    assert name_of(Responses(tmp_path).prepare, SettingsError) == "unsafe-directory"
 
 
 @pytest.mark.parametrize("recipient", ["age1nonsense", "AGE-SECRET-KEY-1k3y", ""])
@@ -179,14 +170,6 @@ def test_a_killed_run_loses_nothing(directory: Path, identity: Path) -> None:
     assert ([], []) == (responses.left(ATTEMPT), list(directory.iterdir()))
 
 
-def test_only_sealed_copies_are_forgotten(directory: Path) -> None:
-    """A private file is the only copy."""
-    responses = Responses(directory)
-    text = responses.keep(ATTEMPT, ANSWER)
-    responses.forget_sealed(ATTEMPT)
-    assert [text] == responses.left(ATTEMPT)
-
-
 @pytest.mark.parametrize("spoil", [Path.touch, lambda path: (path.mkdir(), path.chmod(0o777))])
 def test_needs_no_disk(tmp_path: Path, identity: Path, spoil: Callable[[Path], object]) -> None:
     """In a container without a home, or with one that is everybody's, the record is enough."""
@@ -199,16 +182,10 @@ def test_needs_no_disk(tmp_path: Path, identity: Path, spoil: Callable[[Path], o
     assert name_of(lambda: responses.open(elsewhere, identity), RecordError) == "response-elsewhere"
 
 
-def test_another_identity(directory: Path, identity: Path) -> None:
-    """It opens nothing."""
-    text = Responses(directory, [str(pyrage.x25519.Identity.generate().to_public())]).keep(ATTEMPT, ANSWER)
-    assert name_of(lambda: Responses(directory).open(text, identity), RecordError) == "cannot-decrypt"
-
-
-@pytest.mark.parametrize("text", ["age:", "age:!", "age:AAAA"])
-def test_damaged(directory: Path, identity: Path, text: str) -> None:
-    """A text that is no age file is not opened."""
-    assert name_of(lambda: Responses(directory).open(text, identity), RecordError) == "cannot-decrypt"
+def test_what_cannot_be_decrypted(directory: Path, identity: Path) -> None:
+    """A text that is no age file, or that is for another identity, is not opened."""
+    for text in ("age:", "age:!", "age:AAAA", seal(BODY, [str(pyrage.x25519.Identity.generate().to_public())])):
+        assert "cannot-decrypt" == raised(RecordError, Responses(directory).open, text, identity).name
 
 
 @pytest.mark.parametrize(("content", "name"), [

@@ -42,11 +42,13 @@ def test_whole_loop(tmp_path: Path) -> None:
     assert 0o600 == (tmp_path / ".env").stat().st_mode & 0o777
 
 
-def test_env_file_is_written_again(tmp_path: Path) -> None:
-    """One of a sandbox is replaced."""
+def test_env_file_is_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of a sandbox is replaced; nothing else is left of it."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     for _ in range(2):
         with sandbox_served(0, [STAGING], None, tmp_path / ".env") as sandbox:
             assert sandbox.url in (tmp_path / ".env").read_text()
+    assert [tmp_path / ".env"] == [*tmp_path.iterdir()]
 
 
 @pytest.mark.parametrize("mark", ["CLIENT_SECRET=x", "# {}=x", "MY_{}=x", "{}_OF_MINE=x", "{}", "X={}=x"])

@@ -41,6 +41,7 @@ def test_setting_that_overrides_the_place_in_config_is_named(tmp_path: Path) -> 
         project = Project(Flags(state=flag), Sources({}, tmp_path / "empty"))
         project.__dict__["desired"] = desired_of(state="x.jsonl", record="f" * 32)
         assert (place, expected) == (project.place, project.journal.expected)
+        assert ("`--state`" if flag else "", "") == (project.journal.named_by, project.journal_at("z").named_by)
 
 
 def test_the_first_source_counts(tmp_path: Path, everywhere: dict[str, str]) -> None:
@@ -123,10 +124,14 @@ def test_a_directory_that_cannot_be_used(tmp_path: Path, directory: str) -> None
     assert ("secrets-dir-unusable", True) == (message.name, SECRETS_DIR in message.what)
 
 
-def test_a_dotenv_that_cannot_be_looked_up(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("make", "name"), [
+    (lambda path: path.symlink_to("x" * 300), "setting-unreadable"),
+    (lambda path: path.write_bytes(b"A=1\n" * 16_385), "setting-too-large"),
+])  # fmt: skip
+def test_a_dotenv_that_cannot_be_read(tmp_path: Path, make: Callable[[Path], object], name: str) -> None:
     """It is an error, for it may hold the setting."""
-    (tmp_path / ".env").symlink_to("x" * 300)
-    assert "setting-unreadable" == raised(SettingsError, Sources({}, tmp_path).get, "A").name
+    make(tmp_path / ".env")
+    assert name == raised(SettingsError, Sources({}, tmp_path).get, "A").name
 
 
 @pytest.mark.parametrize(("environ", "value"), [
