@@ -94,17 +94,6 @@ def test_a_loss_of_a_merged_record_is_open_here_too(tmp_path: Path, places: Plac
         _end_loss(machine)
 
 
-def test_a_loss_stays_open_through_a_copy(partner: Partner, places: Places) -> None:
-    """At the new place as at the old one, nothing is sent until somebody says that the record is complete."""
-    machine = partner.recovered()
-    machine.succeed("state", "accept-loss", "--yes")
-    new = places.make("git").name
-    machine.succeed("state", "copy", partner.place.name, new, "--yes")
-    machine.declare(names(2), state=new)
-    _assert_nothing_is_sent(machine)
-    _end_loss(machine)
-
-
 def test_complete_is_refused_beside_an_unknown_outcome(partner: Partner) -> None:
     """A loss cannot be ended while an address waits for `state resolve`."""
     machine = partner.first(2)

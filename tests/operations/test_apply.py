@@ -83,6 +83,8 @@ def test_what_a_run_is_given(monkeypatch: pytest.MonkeyPatch, in_ci: bool, patie
     target = project.desired.targets[TargetName(EU)]
     service.assert_called_once_with(target, ANY, timeout=7.0, cache_dir=project.cache_directory)
     plan, reading, ports, limits = carried.call_args.args
+    journal = project.journal
+    assert (journal.read, journal.extend, journal.catch_up) == (ports.read, ports.extend, ports.catch_up)
     assert (plan, reading, limits) == (planned.plan, planned.reading, Limits(parallelism=3, call_timeout=7.0))
     assert ([EU], patience, project.by()) == ([*ports.callers], ports.patience, ports.by)
     assert ["sha256:eu", "sha256:us", ""] == [ports.account(name) for name in (EU, US, "other/one")]

@@ -213,23 +213,23 @@ def test_unusable_choices_are_refused(tmp_path: Path, choices: Choices, name: st
 def test_what_is_missing_is_added(tmp_path: Path) -> None:
     """In a project that exists, a key and a workflow are added once, and nothing else is touched."""
     directory = repository_at(tmp_path / "new")
-    init(directory, Choices(environments=("test", "staging", "acceptance"), config="hooks"))
+    init(directory, Choices(environments=("test", "staging", "acceptance"), config="of/hooks"))
     before = tree(directory)
-    given = Choices(environments=("staging", "live", "acceptance"), age_key=True, github=True, config="hooks")
+    given = Choices(environments=("staging", "live", "acceptance"), age_key=True, github=True, config="of/hooks")
     written = init(directory, given)
     assert {str(written.key), "rulesets"} <= {
         *" ".join(step.text for step in written.steps).replace(",", "").replace(";", "").split()
     }
-    assert ("hooks/recipients.yaml", WORKFLOW) == written.files
+    assert ("of/hooks/recipients.yaml", WORKFLOW) == written.files
     jobs = yaml.load((directory / WORKFLOW).read_text(), yaml.BaseLoader)["jobs"]
     assert ["plan", "test", "staging", "acceptance"] == [*jobs]
     assert before == {name: data for name, data in tree(directory).items() if name not in written.files}
-    assert 1 == len(load(directory / "hooks").recipients)
-    again = init(directory, Choices(age_key=True, github=True, config="hooks"))
+    assert 1 == len(load(directory / "of/hooks").recipients)
+    again = init(directory, Choices(age_key=True, github=True, config="of/hooks"))
     assert ((), None) == (again.files, again.key)
     (directory / WORKFLOW).unlink()
     (directory / WORKFLOW).symlink_to("nowhere")
-    assert () == init(directory, Choices(github=True, config="hooks")).files
+    assert () == init(directory, Choices(github=True, config="of/hooks")).files
 
 
 @pytest.mark.parametrize(("chosen", "declared", "works"), [

@@ -54,7 +54,7 @@ def test_notification_proves_an_attempt(tmp_path: Path) -> None:
 
 def test_a_shared_url_proves_no_attempt(tmp_path: Path) -> None:
     """What arrives there is recorded under the URL that it came to, and settles nothing."""
-    other = "https://other.example/offers"
+    other = "https://Other.example/offers"
     project = project_with(*unknown("a", OFFERS), *created("b", f"{EU}/others", "ONB10002", url=other))
     for url, code in ((URL.format("offers"), "ONB10001"), (other, "ONB10002")):
         said = observed(project, capture(tmp_path, {"at": time_of(NOW), "url": url, "code": code}))

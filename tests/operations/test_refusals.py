@@ -358,10 +358,11 @@ def test_differences_from_the_reviewed_plan(tmp_path: Path) -> None:
     same = SavedPlan("1.0", "", (), (saved("same", Action.CREATE, "x"),))
     message = raised(Refused, refuse_changed, plan(new("same", Action.CREATE, digest="x")), "sha256:other", same)
     assert message.steps[0].text == f"{unseen} have changed"
-    planned = plan(new("k", Action.EXTEND), new("m", Action.REPLACE), new("r", Action.RESTORE))
-    edits = (saved(name, Action.EXTEND, "new", request=x) for name, x in (("k", 1), ("m", 2), ("r", None)))
+    changes = [new(name, Action.EXTEND) for name in "kmr"]
+    planned = plan(*changes, *(change(address=f"{EU}/{name}", digest="new") for name in "qs"))
+    edits = (saved(name, Action.EXTEND, "new", request=x) for name, x in zip("kmrq", (1, 2, None, None), strict=True))
     message = raised(Refused, refuse_changed, planned, planned.digest, SavedPlan("2.0", "", (), (*edits,)))
-    assert message.what.endswith(f" {EU}/k, {EU}/m")
+    assert message.what.endswith(f" {EU}/k, {EU}/m, {EU}/q")
     (tmp_path / "p").write_bytes(SAVED.replace(b"2.0", b"2.9"))
     assert "TEXT" == load_plan(tmp_path / "p").digest
     for path in (tmp_path, tmp_path / "none", Path(os.devnull)):

@@ -188,8 +188,9 @@ def test_accept_loss_needs_a_closed_record_to_be_lost_elsewhere() -> None:
     assert refusal(project, said.Complete()) == ["record-closed"]
     project.stores["memory:b"] = MemoryStore(record_of(*copied, complete=False))
     assert refusal(project, said.AcceptLoss()) == ["record-continues"]
-    project.stores["memory:b"].data = record_of(*copied, Closed(at=time_of(NOW), to="memory:c"))
-    assert prepare(project, said.AcceptLoss()).facts
+    for lost in (copied[:1], [*copied, Closed(at=at, to="memory:c")]):
+        project.stores["memory:b"].data = record_of(*lost)
+        assert prepare(project, said.AcceptLoss()).facts
     project.__dict__["journal_at"] = Mock(side_effect=SettingsError(Message("bad-place", "no such place")))
     project.say(said.AcceptLoss())
     assert project.record_at().closed_to == ""
