@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
+from msgspec.structs import replace
 from support.command_line import commands_in
 from support.memory_project import API, EU, NOW, URL, created, desired_of, project_with, unknown
 from support.records import time_of
@@ -95,7 +96,9 @@ def test_secret_that_is_known_is_not_asked_for(tmp_path: Path) -> None:
     secret = SecretSet(at=time_of(NOW), attempt=ID, secret="file:x")
     lost = unknown(ID, OFFERS, url=OWN, template=TEMPLATE)
     retried = (*lost, *created("b" * 32, OFFERS, url=URL.format("b" * 32), template=TEMPLATE, supersedes=(ID,)))
-    for facts in ((*lost, secret), retried, unknown(ID, OFFERS, url=OWN, template=TEMPLATE, settled_by=NOW + 1)[:1]):
+    answered = (lost[0], replace(lost[1], response="age:x"))
+    sent = unknown(ID, OFFERS, url=OWN, template=TEMPLATE, settled_by=NOW + 1)[:1]
+    for facts in ((*lost, secret), answered, retried, sent):
         project = project_with(*facts)
         file = capture(tmp_path, {"at": time_of(NOW), "url": OWN, "code": "ONB10001"})
         assert [("unknown-proven", ())] == [(notice.name, notice.steps) for notice in observed(project, file).notices]

@@ -185,7 +185,8 @@ def test_needs_no_disk(tmp_path: Path, identity: Path, spoil: Callable[[Path], o
 def test_what_cannot_be_decrypted(directory: Path, identity: Path) -> None:
     """A text that is no age file, or that is for another identity, is not opened."""
     for text in ("age:", "age:!", "age:AAAA", seal(BODY, [str(pyrage.x25519.Identity.generate().to_public())])):
-        assert "cannot-decrypt" == raised(RecordError, Responses(directory).open, text, identity).name
+        message = raised(RecordError, Responses(directory).open, text, identity)
+        assert ("cannot-decrypt", f"--identity {identity}") == (message.name, message.where)
 
 
 @pytest.mark.parametrize(("content", "name"), [

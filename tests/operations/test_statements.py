@@ -123,8 +123,8 @@ def test_values_are_checked_as_in_config() -> None:
 def test_a_code_is_taken_whole(form: str, code: str) -> None:
     """More or less than one code is none, in whatever place among those given."""
     project = project_with()
-    for codes in ((form.format(code),), (code, form.format(code)), (form.format(code), code)):
-        assert refusal(project, said.Import(OFFERS, url=URL.format("o"), codes=codes), SettingsError) == ["bad-code"]
+    for codes, url in (((form.format(code),), ""), ((code, form.format(code)), ""), ((form.format(code), code), OWN)):
+        assert refusal(project, said.Import(OFFERS, url=url, codes=codes), SettingsError) == ["bad-code"]
 
 
 # Losses are accepted and ended.

@@ -56,7 +56,8 @@ def test_in_actions(monkeypatch: pytest.MonkeyPatch, triggered_by: str, words: s
     run = by(monkeypatch, **names, GITHUB_RUN_ID="", GITHUB_SHA="")
     assert (words, all(run.values())) == (who(run), True)
     names |= {"GITHUB_SERVER_URL": "https://github.test", "GITHUB_REPOSITORY": "o/r", "GITHUB_RUN_ATTEMPT": "2"}
-    assert "https://github.test/o/r/actions/runs/7/attempts/2" == by(monkeypatch, **names, GITHUB_RUN_ID="7")["url"]
+    run = by(monkeypatch, **names, GITHUB_RUN_ID="7", GITHUB_SHA="abc")
+    assert ("https://github.test/o/r/actions/runs/7/attempts/2", "abc") == (run["url"], run["commit"])
 
 
 @pytest.mark.parametrize("actions", ["false", "", "1"])
