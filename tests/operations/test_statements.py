@@ -29,7 +29,7 @@ from reconciler.operations.project import Flags
 from reconciler.operations.statements import CONFLICTS, append, prepare, refuse_unexpected
 from reconciler.planning.duplicates import find_duplicates
 from reconciler.record import statements as said
-from reconciler.record.facts import Begun, Closed, Completed, Exists, LossOpened, Received, RemovalConfirmed
+from reconciler.record.facts import Begun, Closed, Completed, Exists, LossOpened, Rebound, Received
 
 if TYPE_CHECKING:
     from reconciler.errors import ReconcilerError
@@ -350,11 +350,12 @@ def test_failure_is_raised_if_the_record_does_not_show_it() -> None:
 
 
 def test_confirmed_facts_carry_time_and_person() -> None:
-    """Each fact says when, and who said it."""
-    project = project_with(*created("a", OFFERS))
-    (fact,) = project.say(said.ConfirmRemoval(OFFERS, ("a",))).facts
-    assert isinstance(fact, RemovalConfirmed)
-    assert (fact.at, fact.by) == (time_of(NOW), {"user": "somebody"})
+    """Each fact says when, and who said it; an account is that of the settings."""
+    project = project_with(*created("a", OFFERS, account="sha256:old"))
+    project.known_accounts = dict.fromkeys(project.desired.targets, "sha256:x")
+    (fact,) = project.say(said.Rebind(EU)).facts
+    assert isinstance(fact, Rebound)
+    assert (fact.at, fact.by, fact.account) == (time_of(NOW), {"user": "somebody"}, "sha256:x")
 
 
 STATEMENTS = (
