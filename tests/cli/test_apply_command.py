@@ -88,6 +88,8 @@ def test_a_target_without_subscriptions_is_emptied_only_by_its_own_option(applie
     applied.write_config(CONFIG.partition("subscriptions:")[0])
     for more, removes in (((), False), (("--allow-empty",), True)):
         assert ("2 to remove" in applied("plan", *more).out) is removes
+        applied.fine("plan", *more, "--out", "plan.json", "--allow-empty")
+        assert applied("apply", "plan.json").code == 1
         assert ("requested" in applied("apply", "--auto-approve", *more).out) is removes
 
 
@@ -146,6 +148,8 @@ def test_a_saved_plan_without_its_digest_approves_nothing(edited: str, project: 
     (project.directory / "plan.json").write_text(json.dumps(document | {"digest": edited}), encoding="utf-8")
     ran = project("apply", "plan.json")
     assert (1, True, 0) == (ran.code, "the plan has changed" in ran.err, created(sandbox))
+    project.fine("state", "accept-loss", "--yes")
+    assert "reconciler state complete" in project("apply", "plan.json").out  # nothing is left that a digest approves
 
 
 @pytest.mark.parametrize("words", [("--expect-digest", ""), ("--expect-digest=",), ("--state", ""), ("-t", "")])
@@ -173,11 +177,12 @@ def test_a_plan_replaces_a_plan_only(project: CommandLine) -> None:
     record = (project.directory / "state.jsonl").read_bytes()
     assert project("plan", "--out", "state.jsonl").code == 1
     assert record == (project.directory / "state.jsonl").read_bytes()
-    plan, link, other = (project.directory / name for name in ("plan.json", "link", "other"))
+    plan, link, other = (project.directory / name for name in ("sub/plan.json", "link", "other"))
+    plan.parent.mkdir()
     plan.touch()
     link.symlink_to(plan)
     other.hardlink_to(plan)
-    for name in ("plan.json", "link"):
+    for name in ("sub/plan.json", "link"):
         assert f"reconciler apply {name}\n" in project.fine("plan", "--out", name).out
         assert (link.is_symlink(), other.read_bytes(), plan.stat().st_mode & 0o777) == (True, b"", 0o644)
     assert "digest" in json.loads(link.read_text())
@@ -196,7 +201,7 @@ def test_a_plan_is_written_into_a_pipe(project: CommandLine, sandbox: Sandbox) -
 def test_a_plan_that_cannot_be_saved_is_an_error(project: CommandLine, sandbox: Sandbox) -> None:
     """Nothing else is printed."""
     ran = project("plan", "--out", "missing/plan.json")
-    assert (1, "", True) == (ran.code, ran.out, "cannot write the plan" in ran.err)
+    assert (1, "", True) == (ran.code, ran.out, "--out missing/plan.json: cannot write the plan" in ran.err)
 
 
 def test_pinned_refuses_addresses_that_stand_in_config_alone(project: CommandLine, sandbox: Sandbox) -> None:

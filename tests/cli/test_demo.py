@@ -66,10 +66,13 @@ def test_the_whole_loop(reconciler: CommandLine, capsys: pytest.CaptureFixture[s
         assert not place.exists()
 
 
-def test_a_command_that_fails_ends_it(reconciler: CommandLine, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("fails", "runs"), [("state", 1), ("plan", 2)])
+def test_a_command_that_fails_ends_it(
+    fails: str, runs: int, reconciler: CommandLine, capsys: pytest.CaptureFixture[str]
+) -> None:
     """It is named."""
     seen: list[tuple[list[str], Path, dict[str, str]]] = []
-    reconciler.environment.setattr(subprocess, "run", in_process(capsys, seen, "plan"))
+    reconciler.environment.setattr(subprocess, "run", in_process(capsys, seen, fails))
     ran = reconciler("--log-format", "json", "demo")
-    assert (ran.code, len(seen), '"name":"demo-failed"' in ran.err) == (1, 2, True)
-    assert '"where":"reconciler plan"' in ran.err
+    assert (ran.code, len(seen), '"name":"demo-failed"' in ran.err) == (1, runs, True)
+    assert f'"where":"reconciler {fails}"' in ran.err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Never
 from unittest.mock import Mock
@@ -167,12 +168,16 @@ def test_a_duration_that_is_none(soak: str, applied: CommandLine) -> None:
     assert (1, True) == (ran.code, "expected a number and one of s, m, h, d, w" in ran.err)
 
 
-@pytest.mark.parametrize("unit", "smhdw")
+@pytest.mark.parametrize("unit", ["seconds", "minutes", "hours", "days", "weeks"])
 def test_a_duration_has_a_unit(unit: str, applied: CommandLine) -> None:
-    """Each of those that the help names."""
-    words = ("parity", "europe/staging", "europe/staging", f"--soak=1{unit}")
+    """Each of those that the message names."""
+    words = ("parity", "europe/staging", "europe/staging", f"--soak=2{unit[0]}")
     assert applied(*words, "--proven").code == 2
     assert "--soak requires --proven" in applied(*words).err
+    compare = Mock(side_effect=Refused(Message("enough", "it was looked at")))
+    applied.environment.setattr("reconciler.cli.status.compare", compare)
+    applied(*words, "--proven")
+    assert compare.call_args.kwargs["soak"] == timedelta(**{unit: 2}).total_seconds()
 
 
 @pytest.mark.parametrize(("step", "created", "fault"), [

@@ -80,10 +80,10 @@ def test_a_help_loads_no_more_than_it_uses(words: tuple[str, ...], forbidden: tu
     assert not set(forbidden) & set(done.stderr.split())
 
 
-@pytest.mark.parametrize(("columns", "width"), [("20", 50), ("80", 78), ("300", 98)])
-def test_the_help_has_a_width_that_can_be_read(columns: str, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """That of the terminal, within limits."""
-    monkeypatch.setenv("COLUMNS", columns)
+@pytest.mark.parametrize(("columns", "width"), [(20, 50), (80, 78), (300, 98)])
+def test_the_help_has_a_width_that_can_be_read(columns: int, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of stdout, within limits."""
+    monkeypatch.setattr("reconciler.cli.commands.columns", {sys.stdout: columns}.__getitem__)
     assert Context(cli).make_formatter().width == width
 
 
@@ -110,8 +110,11 @@ def test_completion_knows_the_commands(shell: str, reconciler: CommandLine) -> N
     """The script asks the program, which answers from its table."""
     assert "Choose from: bash, zsh, fish\n" in reconciler("completion").err
     assert "_RECONCILER_COMPLETE" in reconciler.fine("completion", shell).out
-    (item,) = cli.shell_complete(_CONTEXT, "pa")
-    assert ("parity", "Compare targets.") == (item.value, item.help)
+    for begun in ("", "p", "a", "t", "x"):
+        names = [name for section in cli.sections.values() for name in section if name.startswith(begun)]
+        assert names == [item.value for item in cli.shell_complete(_CONTEXT, begun)]
+    offered = {item.value: item.help for item in cli.shell_complete(_CONTEXT, "")}
+    assert (offered["parity"], offered["state"]) == ("Compare targets.", "Read and repair the record.")
 
 
 @pytest.mark.parametrize("path", [(), ("state",), ("removal",), *PATHS], ids=" ".join)

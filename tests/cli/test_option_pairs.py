@@ -10,6 +10,7 @@ import json
 import re
 import shlex
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -29,13 +30,13 @@ from reconciler.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from support.command_line import CommandLine
 
     from reconciler.cli.commands import Command
 
 COMMANDS = dict(commands())
+CONTEXT = click.Context(cli)
 STAGING, USA, HOOK = "europe/staging", "usa/staging", "http://127.0.0.1:9"
 CONFIG = f"""\
 subscriptions:
@@ -109,6 +110,49 @@ def test_every_command_and_option_has_its_row() -> None:
     assert with_value == VALUES.keys()
 
 
+@pytest.mark.parametrize("path", sorted(COMMANDS), ids=" ".join)
+def test_a_parameter_is_what_its_help_says(path: tuple[str, ...]) -> None:
+    """Required or repeatable, and the default; a file is looked at by the command, and a variable by the settings."""
+    base = BASES.get(path, ())
+    given = parse(cli, [*path, *base]).params
+    for param in COMMANDS[path].params:
+        assert param.envvar is None
+        if isinstance(param.type, click.Path):
+            assert param.type.to_info_dict() == click.Path(path_type=Path).to_info_dict()
+        if isinstance(param, click.Argument):
+            assert param.required is (param.make_metavar(CONTEXT)[0] not in "[<")
+        elif param.secondary_opts:
+            assert param.default is None  # neither is the answer of somebody who gives none
+        elif isinstance(param, click.Option) and param not in GLOBALS:
+            value, text = given[str(param.name)], param.help or ""
+            default = [] if value in (None, "", ()) or value is False else [re.sub(r"\.0$", "", f"{value}")]
+            named = bool({*param.opts} & {*base})
+            assert (param.required, param.multiple, param.hidden) == (named, "Repeatable." in text, False)
+            assert named or default == re.findall(r"\[([a-z\d]+)\]$", text)
+
+
+TAKES = {
+    "--port": ("0 65535", "-1 65536 x"), "--fail-first": ("0 9", "-1 1.5"), "--respond": ("200 599", "199 600"),
+    "--delay": ("0 0.5 3600", "-1 3601"), "--retry-interval": ("0.5 20", "x"), "--seed": ("-1 9", "0.5"),
+    "--count": ("1 10000", "0 10001"), "--max-creates": ("0 9", "-1 0.5"),
+}  # fmt: skip
+"""For each option with a number what it takes, and what it refuses."""
+
+
+def test_a_number_has_its_limits() -> None:
+    """They are refused one by one as usage errors."""
+    for path, command in COMMANDS.items():
+        for param in command.params:
+            is_number = isinstance(param.type, click.types.IntParamType | click.types.FloatParamType)
+            if isinstance(param, click.Option) and is_number and param not in GLOBALS:
+                taken, refused = (words.split() for words in TAKES[param.opts[-1]])
+                for number in taken:
+                    parse(cli, [*path, *BASES.get(path, ()), param.opts[-1], number])
+                for number in refused:
+                    with pytest.raises(click.BadParameter):
+                        parse(cli, [*path, *BASES.get(path, ()), param.opts[-1], number])
+
+
 @pytest.fixture
 def scene(reconciler: CommandLine, tmp_path: Path) -> Iterator[tuple[CommandLine, Sandbox]]:
     """A project with something live, unknown, awaiting removal and yet to be created, on two targets."""
@@ -148,10 +192,10 @@ def test_consent_is_to_nothing_that_another_refuses(scene: tuple[CommandLine, Sa
     line, sandbox = scene
     record = line.directory / "state.jsonl"
     before = record.read_bytes()
-    consent = "--auto-approve" if path == ("apply",) else "--yes"
-    for option in ("--dry-run", "--expect-digest", "--max-creates", "--pinned"):
-        for given in [(consent, *words(path, option)), (*words(path, option), consent)]:
-            if option in options_of(path):
+    line.fine("plan", "--out", "reviewed")
+    for consent in ("--auto-approve", "reviewed") if path == ("apply",) else ("--yes",):
+        for option in {"--dry-run", "--expect-digest", "--max-creates", "--pinned"} & {*options_of(path)}:
+            for given in [(consent, *words(path, option)), (*words(path, option), consent)]:
                 ran = line(*path, *BASES[path], *given)
                 assert (before, []) == (record.read_bytes(), list_subscriptions(sandbox.url)), given
                 assert "internal error" not in ran.err
@@ -227,7 +271,7 @@ READING = [("plan",), ("status",), ("removal", "list"), ("state", "show"), ("sta
 @pytest.mark.parametrize("path", READING, ids=" ".join)
 @pytest.mark.parametrize("flag", [param.opts[-1] for param in GLOBALS])
 def test_a_flag_of_the_program(reconciler: CommandLine, path: tuple[str, ...], flag: str) -> None:
-    """It is the same before and after a command; where it names a place, so do all commands that are shown."""
+    """It is the same before and after a command, where the last counts; all commands that are shown repeat a place."""
     reconciler.write_config(f"targets:\n  {STAGING}: {{auth_url: '{HOOK}/a', base_url: '{HOOK}'}}\n{CONFIG}")
     (reconciler.directory / "config").rename(reconciler.directory / "of another")
     given = (flag, *FLAGS[flag])
@@ -235,7 +279,8 @@ def test_a_flag_of_the_program(reconciler: CommandLine, path: tuple[str, ...], f
     places = {config, given} if flag in {"--config", "--state", "--cache-dir"} else {config}
     state = given if flag == "--state" else ()
     reconciler.fine(*config, *state, "state", "init", "--yes")
-    before, after = reconciler(*given, *config, *path), reconciler(*path, *given, *config)
+    wrong = (flag, {"--color": "always", "--log-format": "text"}.get(flag, "3")) if FLAGS[flag] else ()
+    before, after = reconciler(*given, *config, *path), reconciler(*wrong, *path, *wrong, *given, *config)
     assert (before.code, before.out) == (after.code, after.out)
     assert before.code == 0
     shown = [line for line in (before.out + before.err).splitlines() if line.strip().startswith("reconciler ")]

@@ -210,6 +210,33 @@ def test_the_operator_of_the_sandbox_lists_and_deletes(applied: CommandLine, san
     assert "0 subscriptions in the sandbox.\n" == applied.fine("sandbox", "list", "--url", sandbox.url).out
 
 
+@pytest.mark.parametrize(("words", "called", "given", "named"), [
+    ("secret show a --attempt x --attempt y --identity k", "secret.response_of", ("a", ("x", "y"), Path("k")), {}),
+    ("secret set a --attempt x --attempt y", "secret.secret_statement", ("a", ("x", "y"), b"hunter2"), {}),
+    ("signature detect f --address a --identity k", "notifications.secrets_of", ("a", Path("k")), {}),
+    ("sandbox trigger c --count 2 -t x --url u", "sandbox.trigger_event", ("c", None, 2, "x"), {}),
+    ("state recover -", "state.recover_statement", ("-",), {}), ("state observe -", "state.observed", ("-",), {}),
+    ("state copy a b", "state.Copy", ("a", "b"), {}), ("state show w", "state.find_attempts", ("w",), {}),
+    ("state history w", "state.list_entries", ("w",), {}),
+    ("doctor -t x -t y --write", "project.examine", (("x", "y"),), {"write": True}),
+    ("doctor", "project.examine", ((),), {"write": False}),
+    ("apply -t x -t y --allow-empty", "apply.make_plan", (("x", "y"),), {"allow_empty": True}),
+    ("apply", "apply.make_plan", ((),), {"allow_empty": False}),
+    ("status -t x -t y", "status.make_plan", (("x", "y"),), {"allow_empty": True}),
+    ("removal list -t x -t y", "removal.status_of", (("x", "y"),), {"current": True}),
+])  # fmt: skip
+def test_an_operation_gets_what_the_options_say(
+    words: str, called: str, given: tuple[object, ...], named: dict[str, bool], project: CommandLine
+) -> None:
+    """All of it, in the order of the command line, and `-` for standard input."""
+    project.fine("state", "init")
+    project.environment.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"hunter2\r\n")))
+    operation = Mock(side_effect=Refused(Message("m", "enough")))
+    project.environment.setattr(f"reconciler.cli.{called}", operation)
+    assert "enough" in project(*words.split()).err
+    assert (operation.call_args.args[1:], operation.call_args.kwargs) == (given, named)
+
+
 def test_a_sandbox_that_is_not_there_is_an_error(project: CommandLine) -> None:
     """The message says how to start one."""
     assert "reconciler sandbox serve" in project("sandbox", "list").err
@@ -248,10 +275,6 @@ def test_the_scheme_of_a_signature_is_found(applied: CommandLine, tmp_path: Path
     applied.environment.setenv("HOOK", secret)
     both = ("--address", OFFERS, "--secret-variable", "HOOK")
     assert applied("signature", "detect", str(captured), *both).code == 1
-    secrets = Mock(side_effect=Refused(Message("m", "enough")))
-    applied.environment.setattr("reconciler.cli.notifications.secrets_of", secrets)
-    applied("signature", "detect", str(captured), "--address", OFFERS, "--identity", "key")
-    assert secrets.call_args.args[1:] == (OFFERS, Path("key"))
 
 
 def test_the_secret_of_a_variable_comes_from_every_source(project: CommandLine, tmp_path: Path) -> None:
@@ -362,18 +385,19 @@ def test_the_schema_is_a_document(reconciler: CommandLine) -> None:
 
 
 @pytest.mark.parametrize(("number", "verified", "words"), [
-    (1, None, ""), (2, True, "  verified  delivery 2"), (None, False, "  unverified  bad"),
+    (1, None, ""), (2, True, "  verified  delivery 2"), (None, False, "  unverified  bad\\x1b"),
 ])  # fmt: skip
 def test_a_delivery_is_shown(number: int | None, verified: bool | None, words: str, project: CommandLine) -> None:
     """On a terminal with its body, of which no line is a command of a runner; else as one line of JSON."""
-    body = b"a\n::b\n" + b"c\n" * 300
+    body = b"a\n::b##[\n" + b"c\n" * 300
     request = Captured("2026-03-01T12:34:56Z", "ONB10011", "/offers", None, verified, body)
-    delivery = Delivery(request, "POST", 200, number, "bad" if number is None else None)
+    delivery = Delivery(request, "POST", 200, number, "bad\x1b" if number is None else None)
+    assert "##[" not in shown(delivery)
     assert json.loads(shown(delivery)) == {
         "at": request.at, "method": "POST", "path": "/offers", "status": 200, "delivery": number, "verified": verified,
         "problem": delivery.problem, "eventCode": "ONB10011", "body": body.decode(),
     }  # fmt: skip
     project.environment.setattr(sys, "stdout", Screen())
     rows = shown(delivery).splitlines()
-    assert rows[:3] == [f"12:34:56  200  ONB10011  /offers{words}", "    a", "|     ::b"]
+    assert rows[:3] == [f"12:34:56  200  ONB10011  /offers{words}", "    a", r"|     ::b##\["]
     assert len(rows) == 201

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Never
 
 import pytest
-from support.command_line import Screen
+from support.command_line import CONFIG, Screen
 from support.configs import PLACES_WITH_CREDENTIALS, SECRET
 from support.plan_values import change, plan
 
@@ -82,11 +82,18 @@ def test_a_password_in_a_place_is_shown_nowhere(place: str, words: tuple[str, ..
     assert SECRET not in ran.out + ran.err
 
 
-@pytest.mark.parametrize(("flag", "value"), [("--timeout", "0"), ("--timeout", "x"), ("--parallelism", "0.5")])
+@pytest.mark.parametrize(
+    ("flag", "value"),
+    [
+        *(("--timeout", each) for each in ("0", "x", "nan", "300.5", "0.5 300")),
+        *(("--parallelism", each) for each in ("0", "0.5", "65", "1 64")),
+    ],
+)
 def test_a_setting_out_of_range_is_refused(flag: str, value: str, project: CommandLine) -> None:
     """The message names the flag and its variable."""
-    ran = project("validate", flag, value)
-    assert (1, True) == (ran.code, f"{flag} or RECONCILER_{flag[2:].upper()}" in ran.err)
+    for each in value.split():
+        ran = project("validate", flag, each)
+        assert (" " not in value) is (f"{flag} or RECONCILER_{flag[2:].upper()}" in ran.err) is (ran.code == 1)
 
 
 def test_a_variable_counts_where_no_flag_is_given(project: CommandLine) -> None:
@@ -160,6 +167,8 @@ def test_validate_annotates_for_github(project: CommandLine) -> None:
     for root, shown in ((project.directory.parent, "project/config/a.yaml"), ("/elsewhere", "config/a.yaml")):
         project.environment.setenv("GITHUB_WORKSPACE", str(root))
         assert f"file={shown}," in project("validate", "--format", "github").out
+    project.write_config(CONFIG.replace("ONB10011", "XYZ10011"))
+    assert project.fine("validate", "--format", "github").out.startswith("::warning file=")
     project.write_config()
     assert project("validate", "--format", "github") == (0, "", "")
 
