@@ -289,14 +289,15 @@ def test_a_flag_of_the_program(reconciler: CommandLine, path: tuple[str, ...], f
         assert all(f"{option} {shlex.quote(value)}" in line for line in shown)
 
 
-@pytest.mark.parametrize("path", sorted(path for path in BASES if path[0] in {"state", "removal"}), ids=" ".join)
+@pytest.mark.parametrize("path", sorted(BASES), ids=" ".join)
 def test_the_environments_that_a_command_is_about(path: tuple[str, ...]) -> None:
     """Those of its addresses and patterns; a file or a place has none."""
     target = ("-t", "usa/*") if any(param.name == "patterns" for param in COMMANDS[path].params) else ()
-    parsed = parse(cli, [*path, *BASES[path], *target])
-    addresses = {"staging" for word in BASES[path] if word.startswith(f"{STAGING}/")}
-    assert parsed.environments == addresses | ({"*"} if target else set())
-    assert (parsed.name, parsed.words) == (" ".join(path), [*path, *BASES[path], *target])
+    base = [word.replace("/staging/", f"/live{index}/") for index, word in enumerate(BASES[path])]
+    parsed = parse(cli, [*path, *base, *target])
+    named = {word.split("/")[1] for word in base if "/live" in word}
+    assert parsed.environments == named | ({"*"} if target else set())
+    assert (parsed.name, parsed.words) == (" ".join(path), [*path, *base, *target])
 
 
 @pytest.mark.parametrize("words", [["state"], ["plan", "-q"], ["no-such"], ["removal", "request"]])

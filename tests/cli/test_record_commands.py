@@ -109,6 +109,7 @@ def test_what_another_run_recorded_is_not_appended_twice(words: tuple[str, ...],
 
 @pytest.mark.parametrize(("words", "statement"), [
     ("state import w --attempt i --url u --code b --code a", said.Import("w", "i", "u", ("b", "a"))),
+    ("state import w --code b", said.Import("w", "", "", ("b",))),
     ("state resolve w --created --note n --force", said.Resolve("w", True, (), "n", True)),
     ("state resolve w --not-created --attempt x --attempt y", said.Resolve("w", False, ("x", "y"), "", False)),
     ("state mv w v", said.Move("w", "v")), ("state rebind -t w", said.Rebind("w")),

@@ -224,9 +224,11 @@ def test_the_operator_of_the_sandbox_lists_and_deletes(applied: CommandLine, san
     ("apply", "apply.make_plan", ((),), {"allow_empty": False}),
     ("status -t x -t y", "status.make_plan", (("x", "y"),), {"allow_empty": True}),
     ("removal list -t x -t y", "removal.status_of", (("x", "y"),), {"current": True}),
+    ("parity a b --proven", "status.compare", ("a", "b"), {"gate": False, "proven": True, "soak": None}),
+    ("parity a b --gate", "status.compare", ("a", "b"), {"gate": True, "proven": False, "soak": None}),
 ])  # fmt: skip
 def test_an_operation_gets_what_the_options_say(
-    words: str, called: str, given: tuple[object, ...], named: dict[str, bool], project: CommandLine
+    words: str, called: str, given: tuple[object, ...], named: dict[str, object], project: CommandLine
 ) -> None:
     """All of it, in the order of the command line, and `-` for standard input."""
     project.fine("state", "init")
@@ -234,7 +236,8 @@ def test_an_operation_gets_what_the_options_say(
     operation = Mock(side_effect=Refused(Message("m", "enough")))
     project.environment.setattr(f"reconciler.cli.{called}", operation)
     assert "enough" in project(*words.split()).err
-    assert (operation.call_args.args[1:], operation.call_args.kwargs) == (given, named)
+    args, options = operation.call_args
+    assert (args[-len(given) :], {name: options[name] for name in named}) == (given, named)
 
 
 def test_a_sandbox_that_is_not_there_is_an_error(project: CommandLine) -> None:
