@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from reconciler.sandbox import Sandbox
 
+NEW = "    new: {eventCodes: [ONB10012], webhookUrl: https://hooks.partner.test/new}\n"
 OTHER = CONFIG.replace("ONB10011", "ONB10011, ONB10012")
 
 
@@ -44,13 +45,17 @@ def test_a_flag_a_digest_or_a_file_approves(way: str, is_asked: bool, project: C
         project.answer("")
     nothing = "No changes. 2 subscriptions match the configuration."
     for given, told in ((words, "Applied: 2 created."), (words, nothing), ((), nothing)):
-        assert told in project.fine("apply", *given).out
+        out = project.fine("apply", *given).out
+        assert (told in out, "+ europe/staging/offers  create" in out) == (True, told != nothing)
         assert created(sandbox) == 2
+    project.fine("plan", "--out", "again.json")
+    project.fine("apply", "again.json")
 
 
-def test_without_approval_nothing_is_sent(project: CommandLine, sandbox: Sandbox) -> None:
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_without_approval_nothing_is_sent(form: str, project: CommandLine, sandbox: Sandbox) -> None:
     """Off a terminal the message names the ways, for what was selected."""
-    ran = project("apply", "-t", "*/*/offers")
+    ran = project("apply", "-t", "*/*/offers", "--format", form)
     assert (1, "", True) == (ran.code, ran.out, "reconciler plan -t '*/*/offers' --out plan.json" in ran.err)
     assert (True, 0) == ("--auto-approve or --expect-digest" in ran.err, created(sandbox))
 
@@ -103,14 +108,16 @@ def test_the_answer_is_yes_in_full(typed: str, code: int, count: int, project: C
     assert created(sandbox) == count
 
 
-@pytest.mark.parametrize("creates", [True, False])
-def test_what_cannot_be_undone_is_said(creates: bool, applied: CommandLine) -> None:
-    """Of a plan with any create, also beside a removal; of a removal alone it is not."""
-    new = "    new: {eventCodes: [ONB10012], webhookUrl: https://hooks.partner.test/new}\n" if creates else ""
-    applied.write_config("".join(row for row in CONFIG.splitlines(keepends=True) if "offers:" not in row) + new)
+@pytest.mark.parametrize("change", [
+    ("hooks.", "hooks2."), ("LOA10013", "LOA10013, ONB10012"), ("", ""), ("    app", f"{NEW}    app"),
+])  # fmt: skip
+def test_what_cannot_be_undone_is_said(change: tuple[str, str], applied: CommandLine) -> None:
+    """Of a plan with any call, also beside a removal; of a removal alone it is not."""
+    rest = "".join(row for row in CONFIG.splitlines(keepends=True) if "offers:" not in row)
+    applied.write_config(rest.replace(*change))
     applied.answer("no\n")
     ran = applied("apply")
-    assert (ran.code, "cannot be undone" in ran.err) == (1, creates)
+    assert (ran.code, "cannot be undone" in ran.err) == (1, any(change))
 
 
 @pytest.mark.parametrize("words", [("--expect-digest", "sha256:0"), ("-t", "*/*/offers")])

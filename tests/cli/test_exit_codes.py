@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import os
+import runpy
 import signal
 import sys
-from datetime import timedelta
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Never
+from typing import TYPE_CHECKING, Any, Never
 from unittest.mock import Mock
 
 import pytest
-from support.command_line import CONFIG, run_here
+from support.command_line import run_here
 
 from reconciler.cli import main
 from reconciler.cli.options import exit_code_of
-from reconciler.errors import Interrupted, Message, ReconcilerError, Refused
+from reconciler.errors import Interrupted, Message, ReconcilerError
 from reconciler.model.plan import Verdict
 from reconciler.operations.sandbox import list_subscriptions
 
@@ -38,13 +40,6 @@ def test_a_project_without_a_record(words: tuple[str, ...], code: int, project: 
     ran = project(*words)
     assert ran.code == code
     assert [line for line in ran.err.splitlines() if not line.startswith(("Error: ", "  "))] == []
-
-
-def test_targets_that_differ_are_2(applied: CommandLine) -> None:
-    """Parity needs no flag for that."""
-    usa = "  usa/staging: {auth_url: https://login.usa.test, base_url: https://api.usa.test}\nsubscriptions:"
-    applied.write_config(CONFIG.replace("subscriptions:", usa))
-    assert applied("parity", "europe/staging", "usa/staging").code == 2
 
 
 def test_every_verdict_has_a_code() -> None:
@@ -85,7 +80,7 @@ def test_an_unknown_beside_another_is_3(order: int, other: str | None, project: 
 def test_a_signal_has_a_code_of_its_own(number: signal.Signals, code: int, project: CommandLine) -> None:
     """Whatever the command was about to do; nothing but a line is said."""
     project.environment.setattr("reconciler.desired.load_sound", Mock(side_effect=Interrupted(number)))
-    assert project("validate") == (code, "", "Error: interrupted\n")
+    assert project("validate") == project("validate", "-q") == (code, "", "Error: interrupted\n")
 
 
 @pytest.mark.parametrize("where", ["reconciler.desired.load_sound", "reconciler.cli.commands.import_module"])
@@ -119,15 +114,18 @@ def test_a_secret_on_the_command_line_is_refused_and_not_repeated(project: Comma
     assert "hunter2" not in ran.err
 
 
-def test_a_signal_while_an_error_is_told_ends_the_process_with_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No traceback follows."""
+@pytest.mark.parametrize(("result", "code"), [(Interrupted(signal.SIGTERM), 143), ([0], 0)])
+def test_what_happens_at_the_end_changes_no_code(result: Any, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a signal while an error is told, of which no traceback follows, nor a stream that fails."""
     handlers = []
-    monkeypatch.setattr(main, "run", Mock(side_effect=Interrupted(signal.SIGTERM)))
+    null = os.open(os.devnull, os.O_WRONLY)
+    monkeypatch.setattr(sys, "stdout", Mock(**{"flush.side_effect": OSError, "fileno.return_value": null}))
+    monkeypatch.setattr(main, "run", Mock(side_effect=result))
     monkeypatch.setattr(signal, "signal", lambda *how: handlers.append(how))
     monkeypatch.setattr("os._exit", sys.exit)
     with pytest.raises(SystemExit) as end:
         main.main([])
-    assert end.value.code == 143
+    assert end.value.code == code
     assert handlers == [(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
 
 
@@ -145,12 +143,8 @@ def test_an_exit_during_the_load_keeps_its_code(given: int | None, code: int, mo
 @pytest.mark.parametrize("ignored", [True, False])
 def test_a_signal_that_was_ignored_before_stays_so(number: signal.Signals, ignored: bool, project: CommandLine) -> None:
     """As nohup and a shell's background have it; every other one ends the command."""
-    found = []
-
-    def look(*_: object, **__: object) -> Never:
-        found.append(signal.getsignal(number))
-        raise Refused(Message("enough", "it was looked at"))
-
+    found: list[object] = []
+    look = Mock(side_effect=lambda *_: found.append(signal.getsignal(number)))
     project.environment.setattr("reconciler.desired.load_sound", look)
     before = signal.signal(number, signal.SIG_IGN if ignored else signal.SIG_DFL)
     try:
@@ -161,23 +155,24 @@ def test_a_signal_that_was_ignored_before_stays_so(number: signal.Signals, ignor
     assert callable(found[0]) or ignored
 
 
+@pytest.mark.parametrize("before", [signal.SIG_IGN, signal.default_int_handler])
+def test_an_interrupt_during_the_load(before: Any) -> None:
+    """It ends the process without a word, unless it was ignored before."""
+    limits, handler = gc.get_threshold(), signal.signal(signal.SIGINT, before)
+    try:
+        runpy.run_module("reconciler.__main__")
+        assert signal.getsignal(signal.SIGINT) is (before if before is signal.SIG_IGN else signal.SIG_DFL)
+    finally:
+        gc.set_threshold(*limits)
+        signal.signal(signal.SIGINT, handler)
+
+
 @pytest.mark.parametrize("soak", ["36", "h", "1.5h", "-1h", "\u0663h", "1y", "3 d", "1d2h"])
 def test_a_duration_that_is_none(soak: str, applied: CommandLine) -> None:
     """A number and a unit are expected: without one, nobody knows which was meant."""
     ran = applied("parity", "europe/staging", "europe/staging", "--proven", f"--soak={soak}")
     assert (1, True) == (ran.code, "expected a number and one of s, m, h, d, w" in ran.err)
-
-
-@pytest.mark.parametrize("unit", ["seconds", "minutes", "hours", "days", "weeks"])
-def test_a_duration_has_a_unit(unit: str, applied: CommandLine) -> None:
-    """Each of those that the message names."""
-    words = ("parity", "europe/staging", "europe/staging", f"--soak=2{unit[0]}")
-    assert applied(*words, "--proven").code == 2
-    assert "--soak requires --proven" in applied(*words).err
-    compare = Mock(side_effect=Refused(Message("enough", "it was looked at")))
-    applied.environment.setattr("reconciler.cli.status.compare", compare)
-    applied(*words, "--proven")
-    assert compare.call_args.kwargs["soak"] == timedelta(**{unit: 2}).total_seconds()
+    assert "--soak requires --proven" in applied("parity", "europe/staging", "europe/staging", "--soak", "1d").err
 
 
 @pytest.mark.parametrize(("step", "created", "fault"), [
@@ -187,7 +182,8 @@ def test_a_signal_ends_an_apply(step: str, created: int, fault: str, project: Co
     """It sends no other create, records what was sent, and says how many there are; also if an outcome is unknown."""
     sandbox.world.fail_next(fault) if fault else None
     project.environment.setenv("RECONCILER_TEST_FAILPOINT", f"{step}:1:term")
-    assert project("apply", "--auto-approve", "--parallelism", "1").code == 143
+    form = "json" if fault else "text"
+    assert project("apply", "--auto-approve", "--parallelism", "1", "--format", form).code == 143
     project.environment.delenv("RECONCILER_TEST_FAILPOINT")
     assert len(list_subscriptions(sandbox.url)) == created
     assert len(project.fine("state", "show", "--format", "json").document) == created

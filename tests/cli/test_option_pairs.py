@@ -5,13 +5,15 @@ They come from the commands themselves, so that a new command or option without 
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import re
 import shlex
 import shutil
+from html import unescape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import pytest
@@ -29,14 +31,19 @@ from reconciler.record.facts import RemovalRequested
 from reconciler.sandbox import Sandbox
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from support.command_line import CommandLine
 
-    from reconciler.cli.commands import Command
 
 COMMANDS = dict(commands())
 CONTEXT = click.Context(cli)
+FORMS: dict[tuple[str, ...], Any] = {
+    path: param.type.choices
+    for path in COMMANDS
+    for param in COMMANDS[path].params
+    if param.name == "form" and isinstance(param.type, click.Choice)
+}
 STAGING, USA, HOOK = "europe/staging", "usa/staging", "http://127.0.0.1:9"
 CONFIG = f"""\
 subscriptions:
@@ -77,19 +84,9 @@ VALUES: dict[str, tuple[str, ...]] = {
 """For each option with a value one that makes a difference in the scene."""
 
 
-def formats(command: Command) -> Sequence[str]:
-    """Return the formats of a command."""
-    for param in command.params:
-        if isinstance(param.type, click.Choice) and param.name == "form":
-            return param.type.choices
-    return ()
-
-
 def words(path: tuple[str, ...], option: str) -> tuple[str, ...]:
     """Return an option with its value."""
-    if option == "--format":
-        return option, formats(COMMANDS[path])[-1]
-    return (option, *VALUES.get(option, ()))
+    return (option, *(FORMS[path][-1:] if option == "--format" else VALUES.get(option, ())))
 
 
 def options_of(path: tuple[str, ...]) -> list[str]:
@@ -132,25 +129,22 @@ def test_a_parameter_is_what_its_help_says(path: tuple[str, ...]) -> None:
 
 
 TAKES = {
-    "--port": ("0 65535", "-1 65536 x"), "--fail-first": ("0 9", "-1 1.5"), "--respond": ("200 599", "199 600"),
-    "--delay": ("0 0.5 3600", "-1 3601"), "--retry-interval": ("0.5 20", "x"), "--seed": ("-1 9", "0.5"),
-    "--count": ("1 10000", "0 10001"), "--max-creates": ("0 9", "-1 0.5"),
+    "--port": "0 65535 !-1 !65536 !x", "--fail-first": "0 9 !-1 !1.5", "--respond": "200 599 !199 !600",
+    "--delay": "0 0.5 3600 !-1 !3601", "--retry-interval": "0.5 20 !x", "--seed": "-1 9 !0.5",
+    "--count": "1 10000 !0 !10001", "--max-creates": "0 9 !-1 !0.5",
 }  # fmt: skip
 """For each option with a number what it takes, and what it refuses."""
 
 
-def test_a_number_has_its_limits() -> None:
-    """They are refused one by one as usage errors."""
-    for path, command in COMMANDS.items():
-        for param in command.params:
-            is_number = isinstance(param.type, click.types.IntParamType | click.types.FloatParamType)
-            if isinstance(param, click.Option) and is_number and param not in GLOBALS:
-                taken, refused = (words.split() for words in TAKES[param.opts[-1]])
-                for number in taken:
-                    parse(cli, [*path, *BASES.get(path, ()), param.opts[-1], number])
-                for number in refused:
-                    with pytest.raises(click.BadParameter):
-                        parse(cli, [*path, *BASES.get(path, ()), param.opts[-1], number])
+@pytest.mark.parametrize("path", sorted(COMMANDS), ids=" ".join)
+def test_a_number_has_its_limits(path: tuple[str, ...]) -> None:
+    """What is beyond them is a usage error."""
+    for param in COMMANDS[path].params:
+        is_number = isinstance(param.type, click.types.IntParamType | click.types.FloatParamType)
+        for number in TAKES[param.opts[-1]].split() if is_number and param not in GLOBALS else ():
+            is_taken = number[0] != "!"
+            with contextlib.nullcontext() if is_taken else pytest.raises(click.BadParameter):
+                parse(cli, [*path, *BASES.get(path, ()), param.opts[-1], number.removeprefix("!")])
 
 
 @pytest.fixture
@@ -212,6 +206,16 @@ def test_a_plan_of_a_part_in_every_form(scene: tuple[CommandLine, Sandbox], form
     assert (saved["selection"], USA in saved["targets"]) == ([STAGING], False)
     ran = line("status", "-t", STAGING, "--format", form, "--detailed-exitcode")
     assert (ran.code, USA in ran.out) == (3, False)
+
+
+@pytest.mark.parametrize("path", FORMS, ids=" ".join)
+def test_a_format_changes_no_exit_code(scene: tuple[CommandLine, Sandbox], path: tuple[str, ...]) -> None:
+    """What there is to say is said in each, also of an option that decides on the code."""
+    line, _ = scene
+    detailed = ["--detailed-exitcode"] if "--detailed-exitcode" in options_of(path) else []
+    ran = [line(*path, *BASES[path], *detailed, "--format", form) for form in FORMS[path]]
+    codes = {"plan": 3, "status": 3, "parity": 2, "apply": 1, "doctor": 1}  # of all others it is 0
+    assert [each.code for each in ran] == [codes.get(path[0], 0)] * len(ran)
 
 
 UNSEEN = {
@@ -283,7 +287,9 @@ def test_a_flag_of_the_program(reconciler: CommandLine, path: tuple[str, ...], f
     before, after = reconciler(*given, *config, *path), reconciler(*wrong, *path, *wrong, *given, *config)
     assert (before.code, before.out) == (after.code, after.out)
     assert before.code == 0
-    shown = [line for line in (before.out + before.err).splitlines() if line.strip().startswith("reconciler ")]
+    forms = {"markdown", "html"} & {*FORMS.get(path, ())}
+    said = [before.out, before.err, *(reconciler(*path, *given, *config, "--format", form).out for form in forms)]
+    shown = re.findall(r"(?m)(?:^|>) *(reconciler (?!\w+:).*)", unescape("\n".join(said)))
     assert shown or path[0] != "plan"
     for option, value in places:
         assert all(f"{option} {shlex.quote(value)}" in line for line in shown)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import io
+import json
 import re
 import time
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from reconciler.cli.terminal import Terminal
 from reconciler.errors import Message
 from reconciler.operations.project import Project
 from reconciler.record import statements as said
+from reconciler.record.chain import last_head
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +38,7 @@ def statuses(project: CommandLine) -> dict[str, str]:
 def test_a_record_begins_with_a_loss_open(project: CommandLine) -> None:
     """Creates wait until someone has said that what exists is recorded."""
     begun = project.fine("state", "init")
-    assert "Add to config/: record: " in begun.out
+    assert ("Note: config/: " in begun.out, "Add to config/: record: " in begun.out) == (True, True)
     assert "reconciler state complete" in project.fine("plan").out
     assert "reconciler state complete" in project.fine("state", "show").out
     assert "reconciler state complete" in project.fine("state", "verify").err
@@ -48,7 +50,7 @@ def test_a_record_begins_with_a_loss_open(project: CommandLine) -> None:
 @pytest.mark.parametrize(("words", "typed", "code", "is_complete"), [
     ("", "yes\n", 0, True), ("", "no\nyes\n", 0, False), ("", "no\nno\n", 1, None), ("--yes", "", 0, False),
     ("--complete", "yes\n", 0, True), ("--complete", "", 1, None), ("--complete --yes", "", 0, True),
-    ("--dry-run", "", 0, None),
+    ("--dry-run", "", 0, None), ("--expect-digest sha256:0", "yes\n", 1, None),
 ])  # fmt: skip
 def test_init_at_a_terminal(words: str, typed: str, code: int, is_complete: bool | None, project: CommandLine) -> None:
     """Whether nothing exists is asked, unless an option says so; who answers yes is not asked again."""
@@ -138,7 +140,9 @@ def test_what_is_many_is_shown_in_part(project: CommandLine) -> None:
     rows = "".join(f"    s{n}: {{eventCodes: [ONB100{n}], webhookUrl: https://h.test/{n}}}\n" for n in names)
     project.write_config(CONFIG.partition("    offers:")[0] + rows)
     project.fine("state", "init")
-    assert project.fine("state", "import", "*/*/*", "--dry-run").out.count("  + ") == 25
+    out = project.fine("state", "import", "*/*/*", "--dry-run").out
+    assert (out.count("  + "), out.count("attempt ID: ")) == (25, 25)
+    assert project("state", "import", "*/*/*").err.count("attempt ID: ") == 20  # refused without consent
     err = project.fine("state", "import", "*/*/*", "--yes").err
     assert (err.count("  + "), "and 5 more" in err) == (20, True)
     assert len(_document([Message(name, name) for name in names], "").body) == len(names)
@@ -151,6 +155,7 @@ def test_an_expected_digest_is_that_of_something(project: CommandLine) -> None:
     digest = shown[shown.index("sha256:") :].split(". ")[0]
     words = ("state", "import", OFFERS, "--expect-digest")
     assert [1, 0, 1] == [project(*words, each).code for each in ("sha256:0", digest, "sha256:0")]
+    assert digest not in project.fine(*words, digest, "--dry-run").out  # which shows the one of now
 
 
 def test_a_contradiction_is_recorded_with_force_alone(applied: CommandLine) -> None:
@@ -180,14 +185,6 @@ def test_a_command_that_has_changed_something_says_so(project: CommandLine, sand
         assert done[-1:] == [True], words
 
 
-def test_import_records_what_was_created_by_other_means(project: CommandLine) -> None:
-    """Said again, there is nothing left to do."""
-    project.fine("state", "init")
-    project.fine("state", "import", OFFERS)
-    assert statuses(project) == {OFFERS: "live"}
-    assert "Nothing was appended." in project.fine("state", "import", OFFERS).out
-
-
 def test_an_unknown_outcome_is_resolved(project: CommandLine, sandbox: Sandbox) -> None:
     """The commands that the apply names are those that settle it."""
     sandbox.world.fail_next("500-after")
@@ -202,7 +199,7 @@ def test_an_unknown_outcome_is_resolved(project: CommandLine, sandbox: Sandbox) 
 def test_a_subscription_is_renamed_without_a_create(applied: CommandLine) -> None:
     """The record has it under its new address; what is appended is shown of the old one."""
     ran = applied.fine("state", "mv", OFFERS, "europe/staging/loans")
-    assert f"+ {OFFERS}  attempt " in ran.out + ran.err
+    assert (f"+ {OFFERS}  attempt " in ran.err, ran.out[-18:]) == (True, "  reconciler plan\n")
     assert ": renamed to europe/staging/loans\n" in ran.out + ran.err
     assert set(statuses(applied)) == {"europe/staging/applications", "europe/staging/loans"}
 
@@ -234,9 +231,9 @@ def test_a_removal_is_requested_listed_and_confirmed(applied: CommandLine) -> No
     assert OFFERS not in statuses(applied)
 
 
-@pytest.mark.parametrize(
-    "words", ["parity {0} {0} --gate", "parity {0} {0}", "parity {0} {0} --proven", "removal list"]
-)
+@pytest.mark.parametrize("words", [
+    "parity {0} {0} --gate", "parity {0} {0}", "parity {0} {0} --proven", "removal list", "removal list --format json",
+])  # fmt: skip
 def test_an_older_record_answers_no_gate(words: str, applied: CommandLine, tmp_path: Path) -> None:
     """The subscription may be gone since, and the request to remove it may be withdrawn."""
     file = tmp_path / "sandbox" / "state.jsonl"
@@ -255,6 +252,18 @@ def test_another_account_answers_no_gate(applied: CommandLine) -> None:
     assert applied(*gate).code == 0
     applied.environment.setenv("RECONCILER_EUROPE_STAGING_CLIENT_ID", "another")
     assert applied(*gate).code == 2
+
+
+def test_another_record_answers_no_gate(project: CommandLine) -> None:
+    """Not even where nothing is asked but whether two targets are alike; that it is closed as well is told too."""
+    words = ("parity", "europe/staging", "europe/staging")
+    project.fine("state", "init", "--complete", "--yes")
+    project.fine(*words)
+    project.write_config(f"record: {'0' * 32}\n{CONFIG}")
+    assert (project(*words).code, "0" * 32 in project(*words).out) == (2, True)
+    project.fine("state", "copy", "state.jsonl", "other.jsonl", "--yes", "--state", "state.jsonl")
+    told = project("removal", "list").err
+    assert ("continues at" in told, "0" * 32 in told) == (True, True)
 
 
 def test_a_surplus_code_is_listed_until_its_removal_is_requested(applied: CommandLine) -> None:
@@ -282,31 +291,24 @@ def test_the_history_says_who_did_what(applied: CommandLine) -> None:
     assert [event["kind"] for event in events] == ["intended", "answered", "renamed"]
     told = applied.fine("state", "history", f"{OFFERS}2").out
     assert (told.count(getpass.getuser()), "{" in told, f"{OFFERS}2, {OFFERS}" in told) == (3, False, True)
+    rows = [row.split()[0] for row in told.splitlines() if getpass.getuser() in row]
+    assert rows == [str(event["entry"]) for event in events if event["what"] in told]
 
 
 def test_a_torn_write_is_told(applied: CommandLine, tmp_path: Path) -> None:
-    """With its size; the lines before it count."""
+    """With its size; the lines before it count, and are what the id and the head are of."""
     file = tmp_path / "sandbox" / "state.jsonl"
-    count = file.read_bytes().count(b"\n")
-    file.write_bytes(file.read_bytes() + b"{{{{")
-    out = applied.fine("state", "verify").out
-    assert f"{count} entries, 4 bytes of a torn write ignored; the chain is intact" in out
-
-
-def test_a_damaged_record_is_named_by_its_line(applied: CommandLine, tmp_path: Path) -> None:
-    """And never read as a smaller one."""
-    file = tmp_path / "sandbox" / "state.jsonl"
-    lines = file.read_bytes().splitlines(keepends=True)
-    file.write_bytes(b"".join([lines[0], *lines[2:]]))
-    for words in (("state", "verify"), ("plan",), ("status",)):
-        ran = applied(*words)
-        assert (1, True) == (ran.code, "2" in ran.err)
+    whole = file.read_bytes()
+    file.write_bytes(whole + b"{{{{")
+    told = f"{len(whole.splitlines())} entries, 4 bytes of a torn write ignored; the chain is intact"
+    record = json.loads(whole.partition(b"\n")[0])["record"]
+    assert applied.fine("state", "verify").out == f"{file}: {told}\nrecord {record}\nhead {last_head(whole)}\n"
 
 
 def test_a_preview_shows_no_id_that_is_never_used(project: CommandLine) -> None:
     """What is appended later has another id, so a command to paste must not name the one of the preview."""
     project.fine("state", "init")
-    shown = project.fine("state", "import", "*/*/*", "--dry-run").out
+    shown = project.fine("state", "import", OFFERS, "--dry-run").out
     assert ("attempt ID: exists" in shown, re.findall(r"attempt [0-9a-f]{32}", shown)) == (True, [])
     told = project.fine("state", "import", OFFERS).err
     (found,) = project.fine("state", "show", "--format", "json").document

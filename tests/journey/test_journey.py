@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support import servers
 from support.git_world import GitWorld
-from support.machines import HERE, KINDS, THERE, Partner, Places, names
+from support.machines import HERE, KINDS, THERE, Partner, Places
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,18 +79,3 @@ def test_a_notification_proves_an_unknown_create(tmp_path: Path, places: Places)
         assert machine.run("plan", "--detailed-exitcode").code == 0
         wrong = machine.run("state", "resolve", f"{HERE}/s0", "--not-created", "--force", "--yes")
         assert machine.run("plan", "--detailed-exitcode").code == 0, wrong
-
-
-def test_unknown_retry_goes_on_by_itself(tmp_path: Path, places: Places) -> None:
-    """With `unknown: retry` an address whose create got lost is sent again, at a URL of its own."""
-    with Partner(tmp_path / "p", places.make("file"), settings=", unknown: retry") as partner:
-        partner.moved["s0"] = "https://hooks.partner.example/s0/{attempt}"
-        machine = partner.first(1)
-        partner.sandbox.world.fail_next("reset-before")
-        assert machine.apply().code == 3
-        assert machine.apply().code == 3
-        partner.wait(200)
-        machine.succeed("apply", "--auto-approve")
-        assert sum(partner.exists().values()) == 1
-        machine.succeed("plan")
-        assert names(1) == partner.wanted
