@@ -182,7 +182,8 @@ def test_a_plan_replaces_a_plan_only(project: CommandLine) -> None:
     """A record, or any other file with content, stays as it is."""
     project.fine("state", "init", "--complete", "--yes")
     record = (project.directory / "state.jsonl").read_bytes()
-    assert project("plan", "--out", "state.jsonl").code == 1
+    (project.directory / "record").symlink_to("state.jsonl")
+    assert [project("plan", "--out", name).code for name in ("state.jsonl", "record")] == [1, 1]
     assert record == (project.directory / "state.jsonl").read_bytes()
     plan, link, other = (project.directory / name for name in ("sub/plan.json", "link", "other"))
     plan.parent.mkdir()

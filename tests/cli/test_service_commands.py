@@ -217,7 +217,6 @@ def test_the_operator_of_the_sandbox_lists_and_deletes(applied: CommandLine, san
         for unit, seconds in {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}.items()
     ),
     ("parity a b --proven", "status.compare", ("a", "b"), {"gate": False, "proven": True, "soak": None}),
-    ("parity a b --gate", "status.compare", ("a", "b"), {"gate": True, "proven": False, "soak": None}),
 ])  # fmt: skip
 def test_an_operation_gets_what_the_options_say(
     words: str, called: str, given: tuple[object, ...], named: dict[str, object], project: CommandLine
@@ -293,6 +292,7 @@ def test_listen_answers_as_its_options_say(verify: bool, project: CommandLine) -
     opened, known = Mock(side_effect=Refused(Message("m", "enough"))), Mock(return_value={})
     project.environment.setattr("reconciler.cli.notifications.Listening", opened)
     project.environment.setattr("reconciler.cli.notifications.secrets_by_template", known)
+    project.environment.setattr(Terminal, "warn", warn := Mock())
     words = ("--port", "7", "--record", "f", "--respond", "202", "--fail-first", "2", "--delay", "0.5")
     project("listen", *words, *(("--verify", "--identity", "key") if verify else ()))
     port, file, place, behaviour, check = opened.call_args.args
@@ -301,6 +301,7 @@ def test_listen_answers_as_its_options_say(verify: bool, project: CommandLine) -
     assert (check is None) is not verify
     if check is not None:
         check._read()
+        assert check._warn is warn
         assert [Path("key")] * 2 == [args[1] for args, _ in known.call_args_list]
 
 
