@@ -211,7 +211,7 @@ def test_the_operator_of_the_sandbox_lists_and_deletes(applied: CommandLine, san
     ("doctor -t x -t y --write", "project.examine", (("x", "y"),), {"write": True}),
     ("apply -t x -t y --allow-empty", "apply.make_plan", (("x", "y"),), {"allow_empty": True}),
     ("status -t x -t y", "status.make_plan", (("x", "y"),), {"allow_empty": True}),
-    ("removal list -t x -t y", "removal.status_of", (("x", "y"),), {"current": True}),
+    ("removal list -t x -t y --format markdown", "removal.status_of", (("x", "y"),), {"current": True}),
     *(
         (f"parity a b --proven --soak 2{unit}", "status.compare", ("a", "b"), {"proven": True, "soak": 2 * seconds})
         for unit, seconds in {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}.items()

@@ -60,7 +60,7 @@ def test_what_is_coloured(word: str, variables: dict[str, str], coloured: bool, 
 
 
 @pytest.mark.parametrize("place", PLACES_WITH_CREDENTIALS)
-@pytest.mark.parametrize("words", ["plan", "plan --config config --bogus", "validate", "state show a/b/c/d"])
+@pytest.mark.parametrize("words", ["plan", "--config config plan --bogus", "validate", "state show a/b/c/d"])
 def test_a_password_in_a_place_is_shown_nowhere(place: str, words: str, project: CommandLine) -> None:
     """The flag is left out of every command to paste, also of those of a usage error."""
     ran = project("--state", place, *words.split())
