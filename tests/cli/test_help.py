@@ -80,7 +80,7 @@ def test_an_unknown_command_suggests_one_that_is_spelt_alike(reconciler: Command
     """The error says where the commands are listed."""
     ran = reconciler("pla")
     assert (1, "", True, True) == (ran.code, ran.out, "did you mean plan?" in ran.err, "reconciler --help" in ran.err)
-    assert "did you mean" not in reconciler("xyz", "plan").err
+    assert [1, 0] == [each.err.lower().count("did you mean") for each in (ran, reconciler("xyz", "plan"))]
 
 
 def test_no_command_shows_the_help_as_an_error(reconciler: CommandLine) -> None:

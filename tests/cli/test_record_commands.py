@@ -83,7 +83,7 @@ def test_what_weakens_a_gate_wants_to_be_agreed_to(project: CommandLine) -> None
     """Off a terminal with --yes, or with the digest of what was reviewed."""
     project.fine("state", "init")
     refused = project("state", "complete")
-    assert (1, "", True) == (refused.code, refused.out, "--yes" in refused.err)
+    assert (1, "", True) == (refused.code, refused.out, "with --yes\n  Or with --expect-digest sha256:" in refused.err)
     assert "what exists is recorded: loss " in refused.err
     shown = project.fine("state", "complete", "--dry-run").out
     digest = shown[shown.index("sha256:") :].split(". ")[0]

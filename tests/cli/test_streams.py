@@ -48,7 +48,7 @@ def test_log_format_json_is_one_object_a_line(project: CommandLine) -> None:
 
 
 @pytest.mark.parametrize(("word", "variables", "coloured"), [
-    ("--color=always", {"NO_COLOR": "1"}, True), ("-q", {"FORCE_COLOR": "1"}, True),
+    ("--color=always", {"NO_COLOR": "1"}, True), ("-q", {"FORCE_COLOR": "1", "NO_COLOR": ""}, True),
     ("-q", {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False), ("--color=never", {"FORCE_COLOR": "1"}, False),
     ("-q", {"FORCE_COLOR": "1", "TERM": "dumb"}, True), ("-q", {}, False), ("-q", {"FORCE_COLOR": ""}, False),
 ])  # fmt: skip
