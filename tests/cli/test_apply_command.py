@@ -133,16 +133,17 @@ def test_a_plan_that_has_changed_is_refused(saved: bool, project: CommandLine, s
     """Before any call; with the file, it is said what changed."""
     digest = project.fine("plan", "--out", "plan.json", "--format", "json").document["digest"]
     project.write_config(OTHER)
-    ran = project("apply", "plan.json") if saved else project("apply", "--expect-digest", digest)
+    ran = project("apply", "--auto-approve", *(["plan.json"] if saved else ["--expect-digest", digest]))
     assert (1, True) == (ran.code, "the plan has changed" in ran.err)
     assert ("Create europe/staging/offers: changed: eventCodes" in ran.err) is saved
     assert created(sandbox) == 0
 
 
-def test_a_plan_file_brings_its_selection(project: CommandLine, sandbox: Sandbox) -> None:
-    """What was not planned is not applied."""
-    project.fine("plan", "--out", "plan.json", "-t", "*/*/offers")
-    project.fine("apply", "plan.json")
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_plan_file_brings_its_selection(beside: bool, project: CommandLine, sandbox: Sandbox) -> None:
+    """What was not planned is not applied, also beside the digest."""
+    planned = project.fine("plan", "--out", "plan.json", "-t", "*/*/offers", "--format", "json").document
+    project.fine("apply", "plan.json", *(["--expect-digest", planned["digest"]] if beside else []))
     assert created(sandbox) == 1
 
 

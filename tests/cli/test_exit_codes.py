@@ -117,8 +117,7 @@ def test_a_secret_on_the_command_line_is_refused_and_not_repeated(project: Comma
 def test_what_happens_at_the_end_changes_no_code(result: Any, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither a signal while an error is told, of which no traceback follows, nor a stream that fails."""
     handlers = []
-    null = os.open(os.devnull, os.O_WRONLY)
-    monkeypatch.setattr(sys, "stdout", Mock(**{"flush.side_effect": OSError, "fileno.return_value": null}))
+    monkeypatch.setattr(sys, "stdout", Mock(**{"flush.side_effect": OSError, "fileno": lambda: os.open(os.devnull, 1)}))
     monkeypatch.setattr(main, "run", Mock(side_effect=result))
     monkeypatch.setattr(signal, "signal", lambda *how: handlers.append(how))
     monkeypatch.setattr("os._exit", sys.exit)

@@ -205,6 +205,7 @@ def test_every_format_of_a_part(scene: tuple[CommandLine, Sandbox], path: tuple[
         if "--out" in more:
             saved = json.loads((line.directory / "saved.json").read_text())
             assert (saved["selection"], USA in saved["targets"]) == ([STAGING], False)
+            assert ("reconciler apply saved.json" in ran.out) is (form != "json")
 
 
 UNSEEN = {

@@ -154,7 +154,8 @@ def test_an_expected_digest_is_that_of_something(project: CommandLine) -> None:
     shown = project.fine("state", "import", OFFERS, "--dry-run").out
     digest = shown[shown.index("sha256:") :].split(". ")[0]
     words = ("state", "import", OFFERS, "--expect-digest")
-    assert [1, 0, 1] == [project(*words, each).code for each in ("sha256:0", digest, "sha256:0")]
+    ran = [project(*words, each) for each in ("sha256:0", digest, "sha256:0")]
+    assert ([1, 0, 1], False) == ([each.code for each in ran], "attempt ID: " in ran[1].err)
     assert digest not in project.fine(*words, digest, "--dry-run").out  # which shows the one of now
 
 

@@ -38,17 +38,13 @@ APPLICATIONS, OFFERS = "europe/staging/applications", "europe/staging/offers"
 
 
 def test_a_token_is_printed_and_masked_in_actions(project: CommandLine, sandbox: Sandbox) -> None:
-    """One token from the cache, and nothing else on stdout."""
+    """One token from the cache, and nothing else on stdout; an unknown target is refused, with those there are."""
+    assert re.search(r"-t europe/stagin: .*did you mean europe/staging\?", project("token", "-t", "europe/stagin").err)
     assert project.fine("token", "-t", "europe/staging", "--api", "loan").out.strip()
     token = project.fine("token", "-t", "europe/staging").out.strip()
     project.environment.setenv("GITHUB_ACTIONS", "true")
     again = project.fine("token", "-t", "europe/staging")
     assert (again.out.strip(), again.err) == (token, f"::add-mask::{token}\n")
-
-
-def test_an_unknown_target_is_refused(project: CommandLine, sandbox: Sandbox) -> None:
-    """With those that are declared."""
-    assert re.search(r"-t europe/stagin: .*did you mean europe/staging\?", project("token", "-t", "europe/stagin").err)
 
 
 def test_a_lead_is_created_once(project: CommandLine, sandbox: Sandbox) -> None:
@@ -162,7 +158,7 @@ def test_a_secret_is_saved_only_after_consent(project: CommandLine, recipients: 
     project.fine("state", "init")
     project.fine("state", "import", OFFERS)
     before = set(project.directory.parent.rglob("*"))
-    for words, code in ((("--dry-run",), 0), (("--expect-digest", "sha256:0"), 1)):
+    for words, code in ((("--yes", "--dry-run"), 0), (("--yes", "--expect-digest", "sha256:0"), 1)):
         project.environment.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"hunter2\n")))
         assert code == project("secret", "set", OFFERS, *words).code
     assert before == set(project.directory.parent.rglob("*"))
@@ -196,10 +192,14 @@ def test_the_operator_of_the_sandbox_lists_and_deletes(applied: CommandLine, san
     for number in range(4):
         sandbox.world.create("europe/staging", ("ONB10011",), f"http://127.0.0.1:9/{number}")
     applied.environment.setenv("RECONCILER_SANDBOX_URL", "http://127.0.0.1:9")
+    assert "reconciler sandbox serve" in applied("sandbox", "list").err
     listed = applied.fine("sandbox", "list", "--url", sandbox.url).out
     rows = [line.split() for line in listed.splitlines() if "europe/staging" in line]
-    assert ("6 subscriptions in the sandbox." in listed, "LOA10013, ONB10001" in listed) == (True, True)
-    assert rows == sorted(rows)
+    assert ("6 subscriptions in the sandbox." in listed, "LOA10013, ONB10001" in listed, rows) == (
+        True,
+        True,
+        sorted(rows),
+    )
     for row in rows:
         applied.fine("sandbox", "delete", row[1], "--url", sandbox.url)
     assert "0 subscriptions in the sandbox.\n" == applied.fine("sandbox", "list", "--url", sandbox.url).out
@@ -210,6 +210,7 @@ def test_the_operator_of_the_sandbox_lists_and_deletes(applied: CommandLine, san
     ("secret set a --attempt x --attempt y", "secret.secret_statement", ("a", ("x", "y"), b"hunter2"), {}),
     ("signature detect f --address a --identity k", "notifications.secrets_of", ("a", Path("k")), {}),
     ("sandbox trigger c --count 2 -t x --url u", "sandbox.trigger_event", ("c", None, 2, "x"), {}),
+    ("doctor -v", "project.examine", ((),), {"write": False}),
     ("doctor -t x -t y --write", "project.examine", (("x", "y"),), {"write": True}),
     ("apply -t x -t y --allow-empty", "apply.make_plan", (("x", "y"),), {"allow_empty": True}),
     ("status -t x -t y", "status.make_plan", (("x", "y"),), {"allow_empty": True}),
@@ -231,11 +232,6 @@ def test_an_operation_gets_what_the_options_say(
     assert "enough" in project(*words.split()).err
     args, options = operation.call_args
     assert (args[-len(given) :], {name: options[name] for name in named}) == (given, named)
-
-
-def test_a_sandbox_that_is_not_there_is_an_error(project: CommandLine) -> None:
-    """The message says how to start one."""
-    assert "reconciler sandbox serve" in project("sandbox", "list").err
 
 
 def test_the_sandbox_prints_its_variables_and_serves(project: CommandLine) -> None:
