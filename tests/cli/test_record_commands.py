@@ -143,8 +143,8 @@ def test_what_is_many_is_shown_in_part(project: CommandLine) -> None:
     out = project.fine("state", "import", "*/*/*", "--dry-run").out
     assert (out.count("  + "), out.count("attempt ID: ")) == (25, 25)
     assert project("state", "import", "*/*/*").err.count("attempt ID: ") == 20  # refused without consent
-    err = project.fine("state", "import", "*/*/*", "--yes").err
-    assert (err.count("  + "), "and 5 more" in err) == (20, True)
+    err = project.fine("state", "import", "*/*/*", "--expect-digest", re.findall(r"sha256:\w+", out)[0]).err
+    assert (err.count("  + "), "and 5 more" in err, "attempt ID: " in err) == (20, True, False)
     assert len(_document([Message(name, name) for name in names], "").body) == len(names)
 
 
@@ -154,8 +154,7 @@ def test_an_expected_digest_is_that_of_something(project: CommandLine) -> None:
     shown = project.fine("state", "import", OFFERS, "--dry-run").out
     digest = shown[shown.index("sha256:") :].split(". ")[0]
     words = ("state", "import", OFFERS, "--expect-digest")
-    ran = [project(*words, each) for each in ("sha256:0", digest, "sha256:0")]
-    assert ([1, 0, 1], False) == ([each.code for each in ran], "attempt ID: " in ran[1].err)
+    assert [1, 0, 1] == [project(*words, each).code for each in ("sha256:0", digest, "sha256:0")]
     assert digest not in project.fine(*words, digest, "--dry-run").out  # which shows the one of now
 
 
@@ -263,8 +262,7 @@ def test_another_record_answers_no_gate(project: CommandLine) -> None:
     project.write_config(f"record: {'0' * 32}\n{CONFIG}")
     assert (project(*words).code, "0" * 32 in project(*words).out) == (2, True)
     project.fine("state", "copy", "state.jsonl", "other.jsonl", "--yes", "--state", "state.jsonl")
-    told = project("removal", "list").err
-    assert ("continues at" in told, "0" * 32 in told) == (True, True)
+    assert [text for text in ("continues at", "0" * 32) if text not in project("removal", "list").err] == []
 
 
 def test_a_surplus_code_is_listed_until_its_removal_is_requested(applied: CommandLine) -> None:
