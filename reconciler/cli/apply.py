@@ -96,7 +96,7 @@ def _approve(invocation: Invocation, plan: Plan, form: str, *, given: bool) -> N
         invocation.terminal.show(document)
         invocation.terminal.print("")
     elif not given:
-        invocation.terminal.tell(document)
+        invocation.terminal.tell(document, is_needed=True)
     creates = any(change.action in SENDS for change in plan.changes)
     if not given and not says_yes(f"{'Creates cannot be undone. ' if creates else ''}Apply this plan?"):
         raise Refused(Message("not-approved", "not approved; nothing was sent"))

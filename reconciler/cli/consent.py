@@ -93,17 +93,15 @@ def ask_consent(invocation: Invocation, proposal: Proposal, consent: Consent) ->
     if not proposal.facts:
         terminal.show(_document(proposal.shown, "Nothing was appended."))
         return False
-    will_append = consent.yes or consent.expect_digest or has_terminal() or not proposal.weakens
-    terminal.tell(_document(proposal.shown if will_append else _without_ids(proposal), ""))
-    if consent.yes or consent.expect_digest:
-        return True
-    if has_terminal():
-        if not says_yes("Append this?"):
-            raise Refused(Message("not-agreed", "not confirmed; nothing was appended"))
-    elif proposal.weakens:
+    asks = not (consent.yes or consent.expect_digest) and (has_terminal() or proposal.weakens)
+    shown = _without_ids(proposal) if asks and not has_terminal() else proposal.shown
+    terminal.tell(_document(shown, ""), is_needed=asks)
+    if asks and not has_terminal():
         review = step("review what is shown above, then repeat the command with --yes")
         steps = (review, step(f"or with --expect-digest {proposal.digest}"))
         raise Refused(Message("no-terminal", "no terminal: cannot ask for confirmation", "", steps))
+    if asks and not says_yes("Append this?"):
+        raise Refused(Message("not-agreed", "not confirmed; nothing was appended"))
     return True
 
 

@@ -98,7 +98,7 @@ GLOBALS = [
     _global("--parallelism", metavar="N", help="Limit on create calls in flight.  [RECONCILER_PARALLELISM, 4]"),
     _global("--color", type=click.Choice(["auto", "always", "never"]), help="Colour.  [NO_COLOR, FORCE_COLOR, auto]"),
     _global("-v", "--verbose", count=True, help="Show more detail on stdout and stderr."),
-    _global("-q", "--quiet", is_flag=True, help="Show only errors on stderr."),
+    _global("-q", "--quiet", is_flag=True, help="Show only errors and questions on stderr."),
     _global("--log-format", type=click.Choice(["text", "json"]), help="Format of stderr.  [text]"),
 ]
 """The global flags. They take precedence over the variables with the same meaning."""

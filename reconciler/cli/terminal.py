@@ -102,9 +102,9 @@ class Terminal:
         """From now on, only warn if a result cannot be printed, because a second run would repeat the work."""
         self._is_done = True
 
-    def tell(self, document: Document) -> None:
-        """Print a document to stderr as text, unless -q was given."""
-        if not self.is_quiet:
+    def tell(self, document: Document, *, is_needed: bool) -> None:
+        """Print a document to stderr as text. With -q, only if it is needed to answer a question."""
+        if is_needed or not self.is_quiet:
             self._write_err(text_of.render(document, self._layout(sys.stderr)))
 
     def note(self, what: str, *steps: Step) -> None:

@@ -63,9 +63,9 @@ def test_without_approval_nothing_is_sent(form: str, project: CommandLine, sandb
 @pytest.mark.parametrize("form", ["json", "markdown"])
 @pytest.mark.parametrize("is_asked", [True, False])
 def test_the_report_is_the_only_document(form: str, is_asked: bool, project: CommandLine, sandbox: Sandbox) -> None:
-    """The plan that is asked about is told on stderr, one that is approved is not."""
+    """The plan that is asked about is told on stderr, with -q too; one that is approved is not."""
     project.answer("yes\n" if is_asked else "")
-    ran = project.fine("apply", "--format", form, *(() if is_asked else ("--auto-approve",)))
+    ran = project.fine("apply", "-q", "--format", form, *(() if is_asked else ("--auto-approve",)))
     assert ("+ europe/staging/offers  create" in ran.err) is is_asked
     assert (
         ran.document["summary"]["created"] == 2 if form == "json" else ran.out.startswith("<!-- reconciler:apply -->")

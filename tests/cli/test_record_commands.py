@@ -61,6 +61,15 @@ def test_init_at_a_terminal(words: str, typed: str, code: int, is_complete: bool
     assert (ran.code == 1) is (is_complete is None)
 
 
+def test_what_is_asked_about_is_shown(project: CommandLine) -> None:
+    """With -q too; only what was agreed to beforehand is left out."""
+    project.fine("state", "init")
+    assert "  + " in project("state", "complete", "-q").err
+    project.answer("no\n")
+    assert "  + " in project("state", "complete", "-q").err
+    assert "  + " not in project.fine("state", "accept-loss", "--yes", "-q").err
+
+
 def test_in_ci_init_leaves_the_record_to_a_person(project: CommandLine) -> None:
     """A job does not know what exists, so no message names `state init` there. The steps are numbered."""
     assert "reconciler state init" in project.fine("init", "here").out

@@ -270,20 +270,17 @@ def _stream(*, is_terminal: bool = False, problem: OSError | None = None) -> Any
 @pytest.mark.parametrize("form", ["text", "json"])
 @pytest.mark.parametrize("is_quiet", [True, False])
 def test_what_is_quiet(form: str, is_quiet: bool, capsys: pytest.CaptureFixture[str]) -> None:
-    """Everything on stderr but errors; every entry of JSON has the same keys."""
+    """Everything on stderr but errors, and what a question is about; every entry of JSON has the same keys."""
     terminal = Terminal({"quiet": is_quiet, "verbose": 1, "log_format": form})
     message = Message("m", "it is so", "here", (), Place("f", 1, 2))
     said = []
-    told = partial(terminal.tell, Document("d", "told"))
+    told, asked = (partial(terminal.tell, Document("d", "told"), is_needed=needed) for needed in (False, True))
     for say in (
-        partial(terminal.warn, message),
-        partial(terminal.complain, message),
-        partial(terminal.note, "x"),
-        told,
-    ):
+        partial(terminal.warn, message), partial(terminal.complain, message), partial(terminal.note, "x"), told, asked,
+    ):  # fmt: skip
         say()
         said.append(capsys.readouterr())
-    assert [not is_quiet, True, not is_quiet, not is_quiet] == [bool(err) for _, err in said]
+    assert [not is_quiet, True, not is_quiet, not is_quiet, True] == [bool(err) for _, err in said]
     assert {""} == {out for out, _ in said}
     if form == "json":
         entries = [json.loads(err) for _, err in said[:3] if err]
