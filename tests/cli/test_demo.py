@@ -55,7 +55,7 @@ def test_the_whole_loop(reconciler: CommandLine, capsys: pytest.CaptureFixture[s
     results = [part.split("\n")[1:] for part in out.split("\n$ reconciler ")[1:]]
     assert [len(results[index]) for index in (0, 2, 4)] == [2] * 3  # one line of what a quiet command says
     assert ["appended" in results[0][0], "Applied: 2" in results[2][0], "appended" in results[4][0]] == [True] * 3
-    assert "No changes. 2 subscriptions" in "".join(results[6])
+    assert ("No changes. 2 subscriptions" in "".join(results[6]), "outside config/" in out) == (True, False)
     for _, place, environment in seen:
         assert not {"CI", "RECONCILER_TIMEOUT"} & environment.keys()
         assert {Path(environment[f"XDG_{name}_HOME"]).parent for name in ("CACHE", "DATA")} == {place}

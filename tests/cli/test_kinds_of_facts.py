@@ -5,6 +5,7 @@ The kinds are those of the record and the commands those of the program: one mor
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, get_args
 
 import pytest
@@ -97,6 +98,17 @@ def test_what_remains_to_be_done(ending: tuple[Path, list[kinds.AnyFact], int], 
             ran = reconciler(command, "--detailed-exitcode", "--format", form)
             assert (ran.code, bool(ran.out)) == (code, True)
         assert (reconciler("plan", "--format", form).code, reconciler("status", "--format", form).code) == (0, 0)
+
+
+def test_a_create_in_flight(reconciler: CommandLine) -> None:
+    """A plan may not go on beside it; a status only waits for it."""
+    reconciler.write_config(CONFIG)
+    reconciler.fine("state", "init", "--complete", "--yes")
+    record = reconciler.directory / "state.jsonl"
+    data = record.read_bytes()
+    intent = unknown(ID, OFFERS, "ONB10011", url=URL, base_url=API, settled_by=time.time() + 3600)[0]
+    record.write_bytes(data + linked(last_head(data), data.count(b"\n"), [intent])[0])
+    assert [3, 2] == [reconciler(command, "--detailed-exitcode").code for command in ("plan", "status")]
 
 
 def test_the_history_tells_every_fact(ending: tuple[Path, list[kinds.AnyFact], int], reconciler: CommandLine) -> None:

@@ -159,7 +159,10 @@ subscriptions:
     two: {eventCodes: [ONB10002], webhookUrl: ¦"ftp://{region}.test/"}
     ¦three: {webhookUrl: https://hooks.test}
 """
-    assert_mistakes(tmp_path, text, "unknown-variable", "url-scheme", "missing-field")
+    mistakes = assert_mistakes(tmp_path, text, "unknown-variable", "url-scheme", "missing-field")
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path / "config")
+    assert len(mistakes) == caught.value.count
 
 
 @pytest.mark.parametrize(("text", "expected"), [

@@ -6,6 +6,7 @@ import os
 from contextlib import nullcontext
 from errno import EACCES, EDQUOT, EINVAL, EIO, ENOSPC, ENOTSUP, EPERM, EROFS
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Never
 
 import pytest
@@ -133,6 +134,16 @@ def test_an_unsafe_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ki
     commands = [step.command for step in message.steps if step.command]
     assert ("unsafe-directory", str(path), kind == "link") == (message.name, message.where, "link" in message.what)
     assert [("chmod", "700", str(path))] * (kind in {"group", "others"}) == commands
+
+
+def test_a_lock_is_tried_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each twentieth of a second at least, for as long as the patience lasts, and no longer."""
+    pauses: list[float] = []
+    clock = SimpleNamespace(sleep=pauses.append, monotonic=lambda: sum(pauses))
+    monkeypatch.setattr(disk, "time", clock)
+    with locked_file(tmp_path / "lock", 0), pytest.raises(LockHeld), locked_file(tmp_path / "lock", 10):
+        pass
+    assert (max(pauses), 10 <= sum(pauses) <= 10.05) == (0.05, True)
 
 
 def test_a_lock_names_its_holder(tmp_path: Path) -> None:

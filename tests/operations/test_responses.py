@@ -226,10 +226,10 @@ def test_any_body(directory: Path, identity: Path, body: bytes, sealed: bool, re
     assert (head, body) == (opened.head, opened.body)
 
 
-@pytest.mark.parametrize(("name", "value"), [("a", "text"), ("b", "7"), ("c", '{"d": null}')])
+@pytest.mark.parametrize(("name", "value"), [("a", "text"), ("b", "7"), ("c", '{"d": null}'), ("e", "null")])
 def test_a_field(name: str, value: str) -> None:
     """A text as it is, anything else as JSON."""
-    assert value == field_of(b'{"a": "text", "b": 7, "c": {"d": null}}', name)
+    assert value == field_of(b'{"a": "text", "b": 7, "c": {"d": null}, "e": null}', name)
 
 
 @pytest.mark.parametrize(("body", "names"), [

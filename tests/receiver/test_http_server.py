@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from support.notified import Answered, notification, post, talk, wait_until
 from support.refusals import raised
 
+from reconciler import http_server
 from reconciler.errors import SettingsError
 from reconciler.http_messages import BODY_LIMIT, Malformed, Request, Response, parse_head, read_body
 from reconciler.http_server import Server
@@ -98,6 +99,15 @@ def test_several_on_one_connection(server: Server, desk: Desk) -> None:
     last = LAST + b"Content-Length: 2\r\nContent-Length: 2\r\n\r\n[]"
     assert [200] * 4 == statuses(talk(server.server_port, single * 3 + last))
     assert [b"{}", b"{}", b"{}", b"[]"] == desk.bodies
+
+
+def test_each_request_has_the_whole_time(server: Server, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It begins anew with the first byte of a request, however long the connection was idle."""
+    allowed: list[float] = []
+    allow = http_server._PacedSocket.allow
+    monkeypatch.setattr(http_server._PacedSocket, "allow", lambda *given: (allowed.append(given[1]), allow(*given)))
+    talk(server.server_port, HEAD + b"Content-Length: 2\r\n\r\n{}" + LAST + b"\r\n")
+    assert [server.patience] * 4 == allowed
 
 
 def test_chunks(server: Server, desk: Desk) -> None:

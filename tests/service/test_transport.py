@@ -383,7 +383,10 @@ class TestProxy:
         assert isinstance(post(Transport(), f"http://{host}:9"), Failure)
         assert proxy.requests == []
 
-    @pytest.mark.parametrize("proxy", ["gopher://user:hunter2@proxy.example", "http://user:hunter2/@proxy.example"])
+    @pytest.mark.parametrize("proxy", [
+        f"{scheme}://user:hunter2{end}" for scheme, end in (
+            ("gopher", "@proxy.example"), ("http", "/@proxy.example"), ("socks5", "@proxy.example"))
+    ])  # fmt: skip
     def test_an_unusable_proxy(self, through: Callable[[str], Transport], proxy: str) -> None:
         """It is a mistake in the settings, and its password is not shown."""
         with pytest.raises(SettingsError) as caught:

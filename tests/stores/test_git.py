@@ -598,16 +598,17 @@ def test_credentials_are_not_shown(git_world: GitWorld, wrap: Callable[[str], No
     git_world.git("remote", "set-url", "origin", "https://ci:s3cr3t%2Ftoken@127.0.0.1:1/a.git")
     header = "Authorization: basic aGVhZGVyLXNlY3JldA=="
     git_world.git("config", "http.https://127.0.0.1:1/.extraheader", header)
+    git_world.git("config", "url.https://of-a-name@127.0.0.1:1/.insteadOf", "https://127.0.0.2:1/")
     wrap(
         '[ "$1" != ls-remote ] || { echo "fatal: https://ci:s3cr3t%2Ftoken@127.0.0.1:1/a.git s3cr3t/token'
-        ' aGVhZGVyLXNlY3JldA== https://me:of-another@h/" >&2; exit 128; }; exec "$GIT" "$@"'
+        ' aGVhZGVyLXNlY3JldA== https://me:of-another@h/ bad of-a-name" >&2; exit 128; }; exec "$GIT" "$@"'
     )
     store = git_world.open()
     assert store.place == "git+https://127.0.0.1:1/a.git#state"
     with pytest.raises(StoreUnavailable) as caught:
         store.read()
     text = str(caught.value) + repr(caught.value) + repr(vars(store))
-    assert not [secret for secret in ("s3cr3t", "aGVhZGVy", "of-another") if secret in text]
+    assert not [secret for secret in ("s3cr3t", "aGVhZGVy", "of-another", "of-a-name") if secret in text]
 
 
 def test_environment_of_git(git_world: GitWorld, wrap: Callable[[str], None], monkeypatch: pytest.MonkeyPatch) -> None:
