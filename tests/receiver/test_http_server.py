@@ -105,7 +105,12 @@ def test_each_request_has_the_whole_time(server: Server, desk: Desk, monkeypatch
     """It begins anew with the first byte of a request, however long the connection was idle."""
     allowed: list[float] = []
     allow = http_server._PacedSocket.allow
-    monkeypatch.setattr(http_server._PacedSocket, "allow", lambda *given: (allowed.append(given[1]), allow(*given)))
+
+    def noted(paced: http_server._PacedSocket, seconds: float) -> None:
+        allowed.append(seconds)
+        allow(paced, seconds)
+
+    monkeypatch.setattr(http_server._PacedSocket, "allow", noted)
     talk(server.server_port, HEAD + b"Content-Length: 2\r\n\r\n{}" + LAST + b"\r\n")
     assert [server.patience] * 4 == allowed
 
