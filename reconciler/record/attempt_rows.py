@@ -137,7 +137,7 @@ def _contradicted(statement: Resolve, attempt: Attempt, context: StatementContex
         known = "created" if _exists(attempt) else "not created"
         way = step("if the operator removed it, run", *removal_command("confirm", attempt, attempt.codes))
         if statement.created:
-            way = resolve_step(attempt, "if it exists after all, run", flag, force=True)
+            way = resolve_step(attempt, "if it exists after all, run", flag, force=True, note=statement.note)
         what = f"attempt {attempt.id} is already recorded as {known}"
         return Message("resolve-contradicted", what, attempt.address, (way,))
     if not statement.created and attempt.id in context.unrecovered:
@@ -145,7 +145,7 @@ def _contradicted(statement: Resolve, attempt: Attempt, context: StatementContex
     if not attempt.settled(context.now):
         after = stamp(attempt.settled_by)
         what = f"the call of attempt {attempt.id} may be in flight until {after}"
-        way = resolve_step(attempt, f"after {after}, run", flag)
+        way = resolve_step(attempt, f"after {after}, run", flag, note=statement.note)
         return Message("resolve-too-early", what, attempt.address, (way,))
     signs = () if statement.created or statement.force else context.signs(attempt)
     if not signs:

@@ -250,10 +250,10 @@ def settling(attempt: Attempt, now: float) -> tuple[Step, ...]:
     return (exists, absent, observe) if attempt.own_url else (exists, absent)
 
 
-def resolve_step(attempt: Attempt, text: str, outcome: str, *, force: bool = False) -> Step:
+def resolve_step(attempt: Attempt, text: str, outcome: str, *, force: bool = False, note: str = "") -> Step:
     """Return the step that resolves the outcome of an attempt. Its command names the attempt."""
     words = ("reconciler", "state", "resolve", attempt.address, outcome, "--attempt", attempt.id)
-    return step(text, *words, *(("--force",) if force else ()))
+    return step(text, *words, *(("--force",) if force else ()), *(("--note", note) if note else ()))
 
 
 def secret_command(address: str, attempt: str = "") -> tuple[str, ...]:
