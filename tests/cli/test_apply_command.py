@@ -75,9 +75,9 @@ def test_the_report_is_the_only_document(form: str, is_asked: bool, project: Com
 def test_an_error_beside_a_document_is_told(project: CommandLine, sandbox: Sandbox) -> None:
     """On stderr; in text it is a part of the report, and is not told twice."""
     project.environment.setenv("RECONCILER_EUROPE_STAGING_CLIENT_SECRET", "x")
-    for form, told in (("json", True), ("text", False)):
+    for form in ("json", "markdown", "text"):
         ran = project("apply", "--auto-approve", "--format", form)
-        assert (ran.code, "Error: " in ran.err, "Error: " in ran.out) == (1, told, not told)
+        assert (ran.code, "Error: " in ran.err, "Error: " in ran.out) == (1, form != "text", form == "text"), form
 
 
 def test_a_removal_is_in_the_document_of_its_apply(applied: CommandLine) -> None:
@@ -298,8 +298,9 @@ def test_a_mistake_hides_no_warning(project: CommandLine) -> None:
     """A file that is not read may be why a target is not declared."""
     (project.directory / "config" / "a.yaml").rename(project.directory / "config" / "a.YAML")
     (project.directory / "config" / "b.yaml").write_text("subscriptions: {europe/staging: {}}")
-    ran = project("validate", "--format", "json")
+    ran, annotated = (project("validate", "--format", form) for form in ("json", "github"))
     project.write_config("".join(f"unknown-{number}: 1\n" for number in range(130)))
     assert "131 mistakes" in project("validate").out  # of which a hundred are shown
     found = [[message["name"] for message in ran.document[kind]] for kind in ("mistakes", "warnings")]
     assert (1, [["undeclared-target"], ["config-not-read"]]) == (ran.code, found)
+    assert (1, ["::e", "::w"]) == (annotated.code, [row[:3] for row in annotated.out.splitlines()])

@@ -28,8 +28,8 @@ def in_process(
 ) -> Callable[..., subprocess.CompletedProcess[bytes]]:
     """Return a function that runs a command here as subprocess.run would, and notes it; one ends with 1."""
 
-    def ran(argv: list[str], *, cwd: Path, env: dict[str, str], stdout: int | None, **_: Any) -> Any:
-        assert argv[:3] == [sys.executable, "-m", "reconciler"]
+    def ran(argv: list[str], *, cwd: Path, env: dict[str, str], stdin: int, stdout: int | None, **_: Any) -> Any:
+        assert (argv[:3], stdin) == ([sys.executable, "-m", "reconciler"], subprocess.DEVNULL)
         words, said = argv[3:], capsys.readouterr().out
         seen.append((words, cwd, env))
         with pytest.MonkeyPatch.context() as patch:

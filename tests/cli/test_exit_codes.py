@@ -117,7 +117,9 @@ def test_a_secret_on_the_command_line_is_refused_and_not_repeated(project: Comma
 def test_what_happens_at_the_end_changes_no_code(result: Any, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither a signal while an error is told, of which no traceback follows, nor a stream that fails."""
     handlers = []
-    monkeypatch.setattr(sys, "stdout", Mock(**{"flush.side_effect": OSError, "fileno": lambda: os.open(os.devnull, 1)}))
+    for name, problem in (("stdout", OSError), ("stderr", ValueError)):
+        stream = Mock(**{"flush.side_effect": problem, "fileno": lambda: os.open(os.devnull, 1)})
+        monkeypatch.setattr(sys, name, stream)
     monkeypatch.setattr(main, "run", Mock(side_effect=result))
     monkeypatch.setattr(signal, "signal", lambda *how: handlers.append(how))
     monkeypatch.setattr("os._exit", sys.exit)
@@ -170,7 +172,10 @@ def test_a_duration_that_is_none(soak: str, applied: CommandLine) -> None:
     """A number and a unit are expected: without one, nobody knows which was meant."""
     ran = applied("parity", "europe/staging", "europe/staging", "--proven", f"--soak={soak}")
     assert (1, True) == (ran.code, "expected a number and one of s, m, h, d, w" in ran.err)
-    assert "--soak requires --proven" in applied("parity", "europe/staging", "europe/staging", "--soak", "1d").err
+    assert (
+        "--soak requires --proven"
+        in applied("parity", "europe/staging", "europe/staging", "--gate", "--soak", "1d").err
+    )
 
 
 @pytest.mark.parametrize(("step", "created", "fault"), [

@@ -257,10 +257,10 @@ def test_an_older_record_answers_no_gate(words: str, applied: CommandLine, tmp_p
 
 def test_another_account_answers_no_gate(applied: CommandLine) -> None:
     """What the record says was created by another client may not be what this one would find."""
-    gate = ("parity", "europe/staging", "europe/staging", "--gate")
-    assert applied(*gate).code == 0
-    applied.environment.setenv("RECONCILER_EUROPE_STAGING_CLIENT_ID", "another")
-    assert applied(*gate).code == 2
+    for client, code in (("", 0), ("another", 2)):
+        applied.environment.setenv("RECONCILER_EUROPE_STAGING_CLIENT_ID", client) if client else None
+        for gate in ((), ("--gate",)):
+            assert applied("parity", "europe/staging", "europe/staging", *gate).code == code
 
 
 def test_another_record_answers_no_gate(project: CommandLine) -> None:
@@ -315,6 +315,8 @@ def test_a_torn_write_is_told(applied: CommandLine, tmp_path: Path) -> None:
 
 def test_a_preview_shows_no_id_that_is_never_used(project: CommandLine) -> None:
     """What is appended later has another id, so a command to paste must not name the one of the preview."""
+    begun = project.fine("state", "init", "--dry-run").out
+    assert ("until loss ID ends" in begun, "--loss ID\n" in begun) == (True, True)
     project.fine("state", "init")
     shown = project.fine("state", "import", OFFERS, "--dry-run").out
     assert ("attempt ID: exists" in shown, re.findall(r"attempt [0-9a-f]{32}", shown)) == (True, [])

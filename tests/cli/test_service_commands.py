@@ -23,6 +23,7 @@ from reconciler.cli.notifications import _shown as shown
 from reconciler.cli.terminal import Terminal
 from reconciler.errors import Message, Refused
 from reconciler.notifications.captured import Captured
+from reconciler.operations.responses import Response
 from reconciler.receiver.receiver import Behaviour, Delivery
 from reconciler.sandbox.layout import DOCUMENTED_TARGETS
 from reconciler.values import SHORTEST_SECRET
@@ -56,10 +57,10 @@ def test_a_lead_is_created_once(project: CommandLine, sandbox: Sandbox) -> None:
     for text in ("[]", "", "{", "[" * 100_000):
         lead.write_text(text, encoding="utf-8")
         assert "expected a JSON object" in project("lead", "create", "-t", "europe/staging", str(lead)).err
-    project.environment.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b'{"a": "b"}')))
+    project.environment.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO('{"a": "ü"}'.encode()), "ascii"))
     sandbox.world.fail_next("lead-half")
     cut = project("lead", "create", "-t", "europe/staging", "-")
-    assert ([{}, {"a": "b"}], True) == ([lead.document for lead in sandbox.world.leads], "Warning: " in cut.err)
+    assert ([{}, {"a": "ü"}], True) == ([lead.document for lead in sandbox.world.leads], "Warning: " in cut.err)
     assert (True, False) == (cut.out.startswith("{"), cut.out == ran.out)
 
 
@@ -120,6 +121,9 @@ def test_the_response_to_a_create_is_shown(applied: CommandLine) -> None:
     assert f"::add-mask::{whole['secretKey']}\n" in masked
     for value in values:  # a word is no secret
         assert (f"::add-mask::{value}\n" in masked) is (len(value) >= SHORTEST_SECRET)
+    response = Response(b"HTTP/1.1 201 \xff\r\nX: a secret \xff\r\n\r\n", b"{}")
+    applied.environment.setattr("reconciler.cli.secret.response_of", lambda *_: response)
+    assert "::add-mask::a secret \\xff\n" in applied.fine("secret", "show", OFFERS, "--headers").err
 
 
 def test_no_secret_is_printed_that_is_not_masked(applied: CommandLine) -> None:
@@ -143,8 +147,8 @@ def test_a_secret_that_came_another_way_is_recorded(project: CommandLine) -> Non
     project.environment.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b" hunter2\n")))
     ran = project.fine("secret", "set", OFFERS)
     assert "hunter2" not in ran.out + ran.err
-    assert project.fine("secret", "show", OFFERS).out == "hunter2\n"
-    assert project.fine("secret", "show", OFFERS, "--field", "secretKey").out == "hunter2\n"  # as for a response
+    for more in ((), ("--field", "secretKey"), ("--field", "secretKey", "--headers")):  # as for a response
+        assert project.fine("secret", "show", OFFERS, *more).out == "hunter2\n"
     project.environment.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xffhunter2\n")))
     project.fine("secret", "set", OFFERS)
     project.environment.setenv("GITHUB_ACTIONS", "true")
@@ -175,8 +179,8 @@ def test_a_response_from_elsewhere_is_escaped_in_a_log(applied: CommandLine, cap
     applied.environment.setattr(terminal, "print", printed.append)
     terminal.print_foreign(b"::error::x\n##[group]")
     applied.environment.setenv("GITHUB_ACTIONS", "true")
-    terminal.print_foreign(b"::error::x\n##[group]\x1b\ty")
-    assert printed == [b"::error::x\n##[group]", "| ::error::x\n##\\[group]\\x1b    y"]
+    terminal.print_foreign(b"::error::x\n##[group]\x1b\ty\xff")
+    assert printed == [b"::error::x\n##[group]", "| ::error::x\n##\\[group]\\x1b    y\\xff"]
 
 
 def test_the_operator_of_the_sandbox_lists_and_deletes(applied: CommandLine, sandbox: Sandbox) -> None:
@@ -396,15 +400,15 @@ def test_the_schema_is_a_document(reconciler: CommandLine) -> None:
 ])  # fmt: skip
 def test_a_delivery_is_shown(number: int | None, verified: bool | None, words: str, project: CommandLine) -> None:
     """On a terminal with its body, of which no line is a command of a runner; else as one line of JSON."""
-    body = b"a\n::b##[\n" + b"c\n" * 300
+    body = b"a\xff\r\n::b##[\n" + b"c\n" * 300
     request = Captured("2026-03-01T12:34:56Z", "ONB10011", "/offers", None, verified, body)
     delivery = Delivery(request, "POST", 200, number, "bad\x1b" if number is None else None)
     assert "##[" not in shown(delivery)
     assert json.loads(shown(delivery)) == {
         "at": request.at, "method": "POST", "path": "/offers", "status": 200, "delivery": number, "verified": verified,
-        "problem": delivery.problem, "eventCode": "ONB10011", "body": body.decode(),
+        "problem": delivery.problem, "eventCode": "ONB10011", "body": body.decode(errors="replace"),
     }  # fmt: skip
     project.environment.setattr(sys, "stdout", Screen())
     rows = shown(delivery).splitlines()
-    assert rows[:3] == [f"12:34:56  200  ONB10011  /offers{words}", "    a", r"|     ::b##\["]
+    assert rows[:3] == [f"12:34:56  200  ONB10011  /offers{words}", "    a\ufffd", r"|     ::b##\["]
     assert len(rows) == 201
