@@ -172,10 +172,11 @@ def test_an_empty_value_is_a_usage_error(words: tuple[str, ...], project: Comman
     ("words", "meant"), [(("apply", "--yes"), "'--auto-approve'"), (("state", "init", "--auto-approve"), "'--yes'")]
 )
 def test_consent_by_the_option_of_another_command(words: tuple[str, ...], meant: str, project: CommandLine) -> None:
-    """The usage error names the command's own; for any other unknown option, it names none of these."""
-    assert f"No such option '{words[-1]}'. Did you mean {meant}?" in project(*words).err
+    """The usage error names the command's own, and its help; for any other unknown option, it names none of these."""
+    told = f"No such option '{words[-1]}'. Did you mean {meant}?", f"reconciler {' '.join(words[:-1])} --help\n"
+    assert [text for text in told if text not in project(*words).err] == []
     assert meant not in project(*words[:-1], "--zzz").err
-    for word in ("-auto-approve", "-target=europe/staging"):
+    for word in ("-auto-approve", "-target=europe/staging", "-out=plan.json", "-detailed-exitcode"):
         assert f"{word} has one dash; write -{word.partition('=')[0]}" in project("apply", word).err
 
 
@@ -209,19 +210,21 @@ def test_a_plan_is_written_into_a_pipe(project: CommandLine, sandbox: Sandbox) -
 
 def test_a_plan_that_cannot_be_saved_is_an_error(project: CommandLine, sandbox: Sandbox) -> None:
     """Nothing else is printed."""
-    ran = project("plan", "--out", "missing/plan.json")
-    assert (1, "", True) == (ran.code, ran.out, "--out missing/plan.json: cannot write the plan" in ran.err)
+    for name in ("missing/plan.json", "config/a.yaml/plan.json"):
+        ran = project("plan", "--out", name)
+        assert (1, "", True) == (ran.code, ran.out, f"--out {name}: cannot write the plan" in ran.err)
 
 
 def test_pinned_refuses_addresses_that_stand_in_config_alone(project: CommandLine, sandbox: Sandbox) -> None:
-    """The message names the variables that are missing; recipients need none where plaintext is allowed."""
+    """Also where nothing is left to do; it names the variables, and recipients need none if plaintext is allowed."""
     words = ("apply", "--auto-approve", "--pinned")
-    with project.environment.context() as patch:
-        patch.delenv("RECONCILER_EUROPE_STAGING_BASE_URL")
-        ran = project(*words, "--allow-plaintext-responses")
-    told = "not set: RECONCILER_EUROPE_STAGING_BASE_URL\n"
-    assert (ran.code, told in ran.err, "RECONCILER_RECIPIENTS" in project(*words).err) == (1, True, True)
-    project.fine(*words, "--allow-plaintext-responses")
+    for _ in range(2):
+        with project.environment.context() as patch:
+            patch.delenv("RECONCILER_EUROPE_STAGING_BASE_URL")
+            ran = project(*words, "--allow-plaintext-responses")
+        told = "not set: RECONCILER_EUROPE_STAGING_BASE_URL\n"
+        assert (ran.code, told in ran.err, "RECONCILER_RECIPIENTS" in project(*words).err) == (1, True, True)
+        project.fine(*words, "--allow-plaintext-responses")
 
 
 def test_in_ci_responses_are_not_kept_in_the_clear(project: CommandLine, sandbox: Sandbox) -> None:

@@ -65,11 +65,10 @@ class Place:
 def place(reconciler: CommandLine, tmp_path: Path) -> Iterator[Place]:
     """Return a project where all is well."""
     with Sandbox(0, TARGETS, directory=tmp_path / "sandbox", retry_interval=0.05) as sandbox:
-        hook = sandbox.url
         text = "targets:\n"
         for target in TARGETS:
             text += f"  {target}: {{auth_url: 'http://127.0.0.1:9', base_url: 'http://127.0.0.1:9'}}\n"
-        text += f"subscriptions: {{'*/*': {{offers: {{eventCodes: [ONB10011], webhookUrl: '{hook}/hook'}}}}}}\n"
+        text += f"subscriptions: {{'*/*': {{offers: {{eventCodes: [ONB10011], webhookUrl: '{sandbox.url}/hook'}}}}}}\n"
         reconciler.write_config(text)
         for name, value in sandbox.variables():
             if name.endswith(("_URL", "_BASE", "_ID", "_SECRET")):

@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 def test_a_project_without_a_record(words: tuple[str, ...], code: int, project: CommandLine) -> None:
     """Usage errors are 1, so that 2 has one meaning; a missing record is an error."""
     ran = project(*words)
-    assert ran.code == code
-    assert [line for line in ran.err.splitlines() if not line.startswith(("Error: ", "  "))] == []
+    assert (ran.code, [row for row in ran.err.splitlines() if not row.startswith(("Error: ", "  "))]) == (code, [])
 
 
 def test_every_verdict_has_a_code() -> None:
@@ -157,11 +156,12 @@ def test_a_signal_that_was_ignored_before_stays_so(number: signal.Signals, ignor
 
 @pytest.mark.parametrize("before", [signal.SIG_IGN, signal.default_int_handler])
 def test_an_interrupt_during_the_load(before: Any) -> None:
-    """It ends the process without a word, unless it was ignored before."""
+    """It ends the process without a word, unless it was ignored before; and garbage is collected less often."""
     limits, handler = gc.get_threshold(), signal.signal(signal.SIGINT, before)
     try:
         runpy.run_module("reconciler.__main__")
         assert signal.getsignal(signal.SIGINT) is (before if before is signal.SIG_IGN else signal.SIG_DFL)
+        assert gc.get_threshold() > limits
     finally:
         gc.set_threshold(*limits)
         signal.signal(signal.SIGINT, handler)

@@ -115,8 +115,7 @@ def test_the_history_tells_every_fact(ending: tuple[Path, list[kinds.AnyFact], i
     """In the order of the record; the last one is that of the kind."""
     record, facts, _ = ending
     told = reconciler.fine("state", "history", "--format", "json").document
-    lines = record.read_text().count("\n")
-    assert len(told) == lines == 3 + len(facts)
+    assert len(told) == record.read_text().count("\n") == 3 + len(facts)
     assert reconciler.fine("state", "history").out
     assert reconciler.fine("state", "verify").code == 0
 

@@ -138,7 +138,7 @@ def test_no_secret_is_printed_that_is_not_masked(applied: CommandLine) -> None:
 
 
 def test_a_secret_that_came_another_way_is_recorded(project: CommandLine) -> None:
-    """It is read from standard input, and shown again."""
+    """It is read from standard input, or asked for at a terminal, and shown again."""
     project.fine("state", "init")
     project.fine("state", "import", OFFERS)
     assert "reconciler secret set" in project("secret", "show", OFFERS).err
@@ -149,6 +149,10 @@ def test_a_secret_that_came_another_way_is_recorded(project: CommandLine) -> Non
     assert "hunter2" not in ran.out + ran.err
     for more in ((), ("--field", "secretKey"), ("--field", "secretKey", "--headers")):  # as for a response
         assert project.fine("secret", "show", OFFERS, *more).out == "hunter2\n"
+    project.answer("yes\n")
+    project.environment.setattr("reconciler.cli.secret.getpass", lambda _: "hünter2\u20ac ")
+    project.fine("secret", "set", OFFERS)
+    assert project.fine("secret", "show", OFFERS).out == "hünter2\u20ac\n"
     project.environment.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xffhunter2\n")))
     project.fine("secret", "set", OFFERS)
     project.environment.setenv("GITHUB_ACTIONS", "true")
@@ -271,8 +275,8 @@ def test_the_scheme_of_a_signature_is_found(applied: CommandLine, tmp_path: Path
 
 def test_the_secret_of_a_variable_comes_from_every_source(project: CommandLine, tmp_path: Path) -> None:
     """As every other setting does, and as it is there."""
-    captured = signed(tmp_path, b"a secret of some length", "base64")
-    (project.directory / ".env").write_text("HOOK_SECRET='a secret of some length'\n")
+    captured = signed(tmp_path, b" a secret of some length ", "base64")
+    (project.directory / ".env").write_text("HOOK_SECRET=' a secret of some length '\n")
     ran = project.fine("signature", "detect", str(captured), "--secret-variable", "HOOK_SECRET")
     assert 'header: "X-Signature"' in ran.out
     assert "OTHER is not set" in project("signature", "detect", str(captured), "--secret-variable", "OTHER").err
@@ -308,11 +312,8 @@ def test_listen_answers_as_its_options_say(verify: bool, project: CommandLine) -
 def test_what_listen_prints(leaves: bool, project: CommandLine) -> None:
     """Each delivery, also one that came as it was stopped; a reader that leaves ends it."""
     delivery = Delivery(Captured("2026-03-01T12:34:56Z", "", "/offers", None, None, b""), "POST", 200, 1)
-    listening = Mock(
-        url="http://u",
-        file="f.jsonl",
-        **{"deliveries.return_value": iter([delivery, delivery]), "rest.return_value": [delivery]},
-    )
+    came = {"deliveries.return_value": iter([delivery, delivery]), "rest.return_value": [delivery]}
+    listening = Mock(url="http://u", file="f.jsonl", **came)
     project.environment.setattr("reconciler.cli.notifications.Listening", lambda *_: nullcontext(listening))
     printed = []
 
@@ -329,21 +330,8 @@ def test_the_sandbox_serves_as_its_options_say(reconciler: CommandLine) -> None:
     """The targets of `config/`, whatever the addresses in the settings, or else those that are documented."""
     opened = Mock(side_effect=Refused(Message("m", "enough")))
     reconciler.environment.setattr("reconciler.cli.sandbox.sandbox_served", opened)
-    words = (
-        "--port",
-        "7",
-        "--data",
-        "d",
-        "--env-file",
-        "e",
-        "--retry-interval",
-        "0.5",
-        "--fault",
-        "500",
-        "--seed",
-        "3",
-    )
-    reconciler("sandbox", "serve", *words)
+    words = "--port 7 --data d --env-file e --retry-interval 0.5 --fault 500 --seed 3"
+    reconciler("sandbox", "serve", *words.split())
     assert opened.call_args.args == (7, DOCUMENTED_TARGETS, Path("d"), Path("e"), 0.5, ("500",), 3)
     reconciler.environment.setenv("RECONCILER_EUROPE_STAGING_BASE_URL", "nonsense")
     reconciler.write_config()

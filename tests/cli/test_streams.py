@@ -42,8 +42,7 @@ def test_log_format_json_is_one_object_a_line(project: CommandLine) -> None:
     (line,) = project("--log-format", "json", "--state", "my record.jsonl", "plan").err.splitlines()
     entry = json.loads(line)
     assert "reconciler --state 'my record.jsonl' state init" in entry["message"]
-    assert (entry["level"], entry["time"]) == ("error", "2026-11-01T08:00:00.062Z")
-    assert entry["name"] == "record-missing"
+    assert [entry[key] for key in ("level", "time", "name")] == ["error", "2026-11-01T08:00:00.062Z", "record-missing"]
     assert ["reconciler", "state", "init"] in [step["command"] for step in entry["steps"]]
 
 
@@ -102,14 +101,12 @@ def test_a_result_that_cannot_be_written_is_an_error(project: CommandLine) -> No
     """A command that only shows something has failed."""
     with open("/dev/full", "wb") as full:  # noqa: PTH123 - a device
         done = subprocess.run([*_PROGRAM, "schema"], stdout=full, stderr=subprocess.PIPE, check=False)
-    assert done.returncode == 1
-    assert b"standard output: cannot write" in done.stderr
+    assert (done.returncode, b"standard output: cannot write" in done.stderr) == (1, True)
 
 
 def test_closed_streams_lead_nowhere(project: CommandLine) -> None:
     """No file that is opened gets their numbers."""
-    done = subprocess.run(["sh", "-c", f"{sys.executable} -m reconciler validate <&- >&- 2>&-"], check=False)
-    assert done.returncode == 0
+    subprocess.run(["sh", "-c", f"{sys.executable} -m reconciler validate <&- >&- 2>&-"], check=True)
 
 
 def test_ctrl_c_ends_a_command_that_waits(project: CommandLine) -> None:
@@ -120,8 +117,7 @@ def test_ctrl_c_ends_a_command_that_waits(project: CommandLine) -> None:
     time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=20)
-    assert process.returncode == 130
-    assert err == "Note: stopped\n"
+    assert (process.returncode, err) == (130, "Note: stopped\n")
 
 
 @pytest.mark.parametrize("words", [("plan",), ("plan", "-q", "--format", "json"), ("status", "--format", "markdown")])
@@ -180,17 +176,18 @@ def test_a_document_names_the_run_that_made_it(form: str, project: CommandLine) 
     assert [text for text in ("c0ffee", "4711", "Event codes by subscription and target") if text not in out] == []
 
 
-@pytest.mark.parametrize(("flags", "told"), [({}, 1), ({"quiet": True}, 0), ({"verbose": 1}, 2)])
+@pytest.mark.parametrize(("flags", "told"), [({}, 1), ({"quiet": True}, 0), ({"verbose": 1}, 3)])
 def test_what_is_logged_is_a_message(capsys: pytest.CaptureFixture[str], flags: dict[str, object], told: int) -> None:
     """A warning while calls are made obeys -q, and the format of stderr; with -v each call is said."""
     log_to(Terminal({**flags, "log_format": "json"}))
     logger = logging.getLogger("reconciler.applying")
     logger.warning("%s", Message("store-down", "no answer", "state.jsonl", (step("wait"),)))
-    logger.debug("POST %s", "https://api.example")
+    logger.debug("POST %s", "https://a.test")
+    logger.debug("done")
     lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
     keys = ("level", "what", "where", "steps")
     expected: list[tuple[Any, ...]] = [
-        ("warning", "no answer", "state.jsonl", []), ("info", "POST https://api.example", "", []),
+        ("warning", "no answer", "state.jsonl", []), ("info", "POST https://a.test", "", []), ("info", "done", "", []),
     ]  # fmt: skip
     assert expected[:told] == [tuple(line[key] for key in keys) for line in lines]
 
@@ -209,7 +206,7 @@ def test_a_live_line_is_cleared_only_while_it_is_there(ends: str, monkeypatch: p
     terminal.note("after")
     assert f"{clear}Note: during" in screen.getvalue()
     assert f"{clear}Note: after" not in screen.getvalue()
-    assert screen.getvalue().endswith("Note: after\n")
+    assert screen.getvalue().endswith("\x1b[1A\x1b[2KNote: after\n")  # in the place of the live line
 
 
 @pytest.mark.parametrize(("flags", "term", "action"), [
@@ -248,15 +245,16 @@ def test_the_live_line_counts_creates(color: str, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("takes", [1, 7, 1000])
 @pytest.mark.parametrize("text", ["", "one\ntwo", "one\n\n", "\u20ac" * 20, b"\xff\x00" * 20, "\ud800"])
 def test_what_takes_a_part_gets_the_rest(takes: int, text: str | bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of it arrives, in order, ended by one newline."""
+    """All of it arrives, in order, ended by one newline, and at once."""
     arrived = bytearray()
 
     def write(data: memoryview) -> int:
         arrived.extend(data[:takes])
         return min(takes, len(data))
 
-    monkeypatch.setattr(sys, "stdout", Mock(**{"buffer.write": write}))
+    monkeypatch.setattr(sys, "stdout", stdout := Mock(**{"buffer.write": write}))
     Terminal({}).print(text)
+    assert stdout.buffer.flush.called
     data = text if isinstance(text, bytes) else text.encode(errors="backslashreplace")
     assert bytes(arrived) == data.removesuffix(b"\n") + b"\n"
 
@@ -273,7 +271,7 @@ def _stream(*, is_terminal: bool = False, problem: OSError | None = None) -> Any
 def test_what_is_quiet(form: str, is_quiet: bool, capsys: pytest.CaptureFixture[str]) -> None:
     """Everything on stderr but errors, and what a question is about; every entry of JSON has the same keys."""
     terminal = Terminal({"quiet": is_quiet, "verbose": 1, "log_format": form})
-    message = Message("m", "it is so", "here", (), Place("f", 1, 2))
+    message = Message("m", "it is so ##[a", "here", (), Place("f", 1, 2))
     said = []
     told, asked = (partial(terminal.tell, Document("d", "told"), is_needed=needed) for needed in (False, True))
     for say in (
@@ -283,12 +281,13 @@ def test_what_is_quiet(form: str, is_quiet: bool, capsys: pytest.CaptureFixture[
         said.append(capsys.readouterr())
     assert [not is_quiet, True, not is_quiet, not is_quiet, True] == [bool(err) for _, err in said]
     assert {""} == {out for out, _ in said}
+    assert "##[" not in "".join(err for _, err in said)  # which a runner would carry out
     if form == "json":
         entries = [json.loads(err) for _, err in said[:3] if err]
         levels = ["error"] if is_quiet else ["warning", "error", "info"]
         keys = {"name", "what", "where", "place", "steps", "time", "level", "message"}
         assert (levels, [keys] * len(levels)) == ([entry["level"] for entry in entries], list(map(set, entries)))
-        assert entries[0]["message"] == "f:1:2: it is so"
+        assert entries[0]["message"] == "f:1:2: it is so ##[a"
 
 
 @pytest.mark.parametrize("is_done", [True, False])
@@ -314,10 +313,12 @@ def test_a_result_that_cannot_be_printed(
     ("term", "is_terminal", "coloured"), [("x", True, True), ("dumb", True, False), ("x", False, False)]
 )
 def test_colour_of_a_terminal(term: str, is_terminal: bool, coloured: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only one that is not dumb has it by itself."""
+    """Only one that is not dumb has it by itself, whatever the other stream is."""
     monkeypatch.setenv("TERM", term)
-    assert Terminal({}).wants_colour(_stream(is_terminal=is_terminal)) is coloured
-    assert Terminal({"color": "auto"}).wants_colour(_stream(is_terminal=is_terminal)) is coloured
+    for flags in ({}, {"color": "auto"}):
+        monkeypatch.setattr(sys, "stderr", stream := Screen() if is_terminal else io.StringIO())
+        Terminal(flags).warn(Message("m", "x"))
+        assert ("\x1b[" in stream.getvalue()) is coloured
 
 
 @pytest.mark.parametrize(("given", "width"), [("20", 20), ("1", 1), ("0", 80), ("-3", 80), ("x", 80), ("", 80)])
@@ -348,8 +349,11 @@ def test_every_stream_is_open_and_takes_every_text(monkeypatch: pytest.MonkeyPat
     open_streams()
     with sys.stdin as closed:
         assert closed.read() == ""
-    monkeypatch.setattr(sys, "stderr", io.StringIO())
-    open_streams()  # which leaves one that cannot be set as it is
+    monkeypatch.setattr(sys, "stdout", io.StringIO())  # one that cannot be set stays as it is
+    monkeypatch.setattr(sys, "stderr", None)
+    open_streams()
+    with sys.stderr as closed:
+        assert closed is not sys.stdout
     for stream in streams:
         print("\u20ac", file=stream, flush=True)
         assert stream.buffer.getvalue() == b"\\u20ac\n"
@@ -357,11 +361,12 @@ def test_every_stream_is_open_and_takes_every_text(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize(("typed", "yes"), [("yes\n", True), (" yes ", True), ("YES\n", False), ("", False)])
 def test_a_question(typed: str, yes: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """The answer is on the same line."""
+    """It is there before the answer, which is on the same line."""
+    monkeypatch.setattr(sys, "stderr", asked := io.TextIOWrapper(io.BytesIO()))
     monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
     assert says_yes("Really?") is yes
-    out, err = capsys.readouterr()
-    assert (out, err.startswith("Really? "), "\n" in err) == ("", True, False)
+    err = asked.buffer.getvalue()
+    assert (capsys.readouterr().out, err.startswith(b"Really? "), b"\n" in err) == ("", True, False)
     monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
     monkeypatch.setattr("sys.stderr.write", Mock(side_effect=OSError(28, "No space")))
     assert not says_yes("Really?")  # which nobody has seen
@@ -372,10 +377,11 @@ def test_a_question_with_a_default(
     typed: str, answer: str | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """An empty line stands for it; the end of the input is no answer."""
+    monkeypatch.setattr(sys, "stderr", asked := io.TextIOWrapper(io.BytesIO()))
     monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
     with pytest.raises(Refused) if answer is None else contextlib.nullcontext():
         assert line("Where?", "here") == answer
-    assert capsys.readouterr() == ("", "Where? [here]: ")
+    assert (capsys.readouterr().out, asked.buffer.getvalue()) == ("", b"Where? [here]: ")
 
 
 def test_facts_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
