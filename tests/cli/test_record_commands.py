@@ -175,8 +175,8 @@ def test_a_contradiction_is_recorded_with_force_alone(applied: CommandLine) -> N
     words = ("state", "resolve", OFFERS, "--created", "--attempt", shown["attempt"], "--yes", "--note", "a ticket")
     assert "Nothing was appended." in applied.fine(*words).out
     applied.fine(*words, "--force")
-    assert "a ticket" in applied.fine("state", "history").out
-    assert statuses(applied)[OFFERS] == "live"
+    assert ("a ticket" in applied.fine("state", "history").out, statuses(applied)[OFFERS]) == (True, "live")
+    assert "expected --created or --not-created" in applied("state", "resolve", OFFERS, "--force").err
 
 
 def test_a_command_that_has_changed_something_says_so(project: CommandLine, sandbox: Sandbox, tmp_path: Path) -> None:

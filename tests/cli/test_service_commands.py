@@ -262,12 +262,12 @@ def signed(place: Path, secret: bytes, encoding: str) -> Path:
 
 
 def test_the_scheme_of_a_signature_is_found(applied: CommandLine, tmp_path: Path) -> None:
-    """It is printed as a section of config/."""
+    """It is printed as a section of config/, and nothing else on stdout."""
     secret = applied.fine("secret", "show", OFFERS, "--field", "secretKey").out.strip()
     captured = signed(tmp_path, secret.encode(), "hex")
     ran = applied.fine("signature", "detect", str(captured), "--address", OFFERS)
     assert ran.out.startswith('verification:\n  header: "X-Signature"\n  algorithm: "hmac-sha256"\n')
-    assert "enforce" not in ran.out
+    assert [text for text in ("enforce", "Add this") if text in ran.out] == []
     applied.environment.setenv("HOOK", secret)
     for more in ((), ("--address", OFFERS, "--secret-variable", "HOOK")):
         assert "expected --address or --secret-variable" in applied("signature", "detect", str(captured), *more).err
