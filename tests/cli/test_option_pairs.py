@@ -287,12 +287,12 @@ def test_a_flag_of_the_program(reconciler: CommandLine, path: tuple[str, ...], f
 
 @pytest.mark.parametrize("path", sorted(BASES), ids=" ".join)
 def test_the_environments_that_a_command_is_about(path: tuple[str, ...]) -> None:
-    """Those of its addresses and patterns; a file or a place has none."""
-    target = ("-t", "usa/*") if any(param.name == "patterns" for param in COMMANDS[path].params) else ()
+    """Those of its addresses and patterns, "" for one without; a file or a place has none."""
+    target = ("-t", "usa/*", "-t", "usa") if any(param.name == "patterns" for param in COMMANDS[path].params) else ()
     base = [word.replace("/staging/", f"/live{index}/") for index, word in enumerate(BASES[path])]
     parsed = parse(cli, [*path, *base, *target])
     named = {word.split("/")[1] for word in base if "/live" in word}
-    assert parsed.environments == named | ({"*"} if target else set())
+    assert parsed.environments == named | ({"*", ""} if target else set())
     assert (parsed.name, parsed.words) == (" ".join(path), [*path, *base, *target])
 
 
