@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from contextlib import nullcontext
-from errno import EACCES, EDQUOT, EINVAL, EIO, ENOSPC, ENOTSUP, EPERM, EROFS
+from errno import EACCES, EDQUOT, EINVAL, EIO, ENOLCK, ENOSPC, ENOTSUP, EPERM, EROFS
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Never
@@ -67,10 +68,12 @@ def test_a_write_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cal
     assert opened == len([*Path("/proc/self/fd").iterdir()])
 
 
-def test_a_file_that_cannot_be_put_in_its_place(tmp_path: Path) -> None:
-    """Nothing is beside what is in its way."""
-    (tmp_path / "note").mkdir()
-    with pytest.raises(IsADirectoryError):
+@pytest.mark.parametrize("problem", PROBLEMS, ids=["full", "interrupted"])
+def test_a_file_out_of_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: BaseException) -> None:
+    """Nothing is beside what has its name."""
+    (tmp_path / "note").touch()
+    monkeypatch.setattr(os, "replace", failing(problem))
+    with pytest.raises(type(problem)):
         replace_file(tmp_path / "note", b"after", 0o600)
     assert [tmp_path / "note"] == list(tmp_path.iterdir())
 
@@ -159,6 +162,17 @@ def test_a_lock_names_its_holder(tmp_path: Path) -> None:
         pass
 
 
+def test_a_lock_is_tried_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At least every 0.05 s until the patience ends, unless there are no locks."""
+    pauses = list[float]()
+    monkeypatch.setattr(disk, "time", SimpleNamespace(monotonic=lambda: sum(pauses), sleep=pauses.append))
+    for problem, words in ((BlockingIOError(), "waited 30 s"), (OSError(ENOLCK, "no locks"), "no locks")):
+        monkeypatch.setattr(fcntl, "flock", failing(problem))
+        with pytest.raises(OSError, match=words), locked_file(tmp_path / "a", 30):
+            pass
+    assert (0.05, 30) == (max(pauses), int(sum(pauses)))
+
+
 @pytest.mark.parametrize(("line", "is_named"), [
     ("1: FLOCK ADVISORY WRITE {pid} {file} 0 EOF", True), ("1: FLOCK ADVISORY WRITE {pid} {file}1 0 EOF", False),
     ("1: POSIX ADVISORY WRITE {pid} {file} 0 EOF", False), ("1: FLOCK ADVISORY WRITE 0 {file} 0 EOF", False),
@@ -235,20 +249,20 @@ def test_the_file_system_of_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ("nfs", "nolock", True), ("nfs4", "nolock", True),
     *((kind, options, True) for kind in ("cifs", "smb3") for options in ("nobrl", "nolock")),
     ("lustre", "localflock", True), ("gfs2", "localflocks", True), ("ocfs2", "localflocks", True),
-    *((kind, "", False) for kind in ("nfs", "nfs4", "cifs", "smb3", "lustre", "gfs2", "ocfs2", "ext4", "xfs")),
+    *((kind, "", False) for kind in ("nfs", "nfs4", "cifs", "smb3", "lustre", "gfs2", "ocfs2", "ext4", "fuseblk")),
     *((kind, "", True) for kind in ("9p", "virtiofs", "vboxsf", "prl_fs", "vmhgfs", "fuse.sshfs", "fuse.rclone")),
     *((f"fuse.{name}", "", False) for name in (
         "bindfs", "ceph-fuse", "encfs", "fuse-overlayfs", "glusterfs", "gocryptfs", "mergerfs", "shfs")),
 ])  # fmt: skip
 def test_locks_that_other_hosts_do_not_see(kind: str, options: str, alone: bool) -> None:
     """Those of mounts with an option, of shared folders, and of unknown file systems in user space."""
-    mounts = f"1 0 8:1 / / rw - ext4 d rw\n2 1 0:5 / /a\\040b rw shared:1 - {kind} s:/ rw,{options}\n"
+    mounts = f"1 0 8:1 / / rw - ext4 d rw\n2 1 0:5 / /a\\040\\134b rw shared:1 - {kind} s:/ rw,{options}\n"
     reason = f"{kind}, mounted with {options}" if options else kind
-    assert [reason if alone else None] * 2 == [find_host_only_locks(mounts, path) for path in ("/a b", "/a b/c/d")]
-    assert [None] * 3 == [find_host_only_locks(mounts, path) for path in ("/", "/a bc", "/c/a b")]
-    assert find_host_only_locks(f"{mounts}3 2 8:2 / /a\\040b rw - ext4 d rw\n", "/a b/c") is None
-    below = f"3 2 8:2 / /a\\040b/c rw - ext4 d rw\n{mounts}"
-    assert find_host_only_locks(below, "/a b/c/d") is None
+    assert [reason if alone else None] * 2 == [find_host_only_locks(mounts, path) for path in ("/a \\b", "/a \\b/c/d")]
+    assert [None] * 3 == [find_host_only_locks(mounts, path) for path in ("/", "/a \\bc", "/c/a \\b")]
+    assert find_host_only_locks(f"{mounts}3 2 8:2 / /a\\040\\134b rw - ext4  rw\n", "/a \\b/c") is None
+    below = f"3 2 8:2 / /a\\040\\134b/c rw - ext4 d rw\n{mounts}"
+    assert find_host_only_locks(below, "/a \\b/c/d") is None
 
 
 @pytest.mark.parametrize(("problem", "matters"), [
