@@ -212,11 +212,7 @@ class TestNotSent:
 
     def test_no_thread_to_be_had(self, transport: Transport, monkeypatch: pytest.MonkeyPatch) -> None:
         """If the system allows no more threads, the call is not sent."""
-
-        def refuse(_: threading.Thread) -> None:
-            raise RuntimeError("can't start new thread")
-
-        monkeypatch.setattr(threading.Thread, "start", refuse)
+        monkeypatch.setattr(threading.Thread, "start", Mock(side_effect=RuntimeError("can't start new thread")))
         failure = of_kind(Failure, post(transport, "http://127.0.0.1:9"))
         assert not failure.sent
 
@@ -226,12 +222,7 @@ class TestNotSent:
         """Its time has passed since it was asked whether to send: nothing leaves."""
         server, slept = serve(say(OK)), threading.Event()
         monkeypatch.setattr(transport_module, "steady", lambda: time.monotonic() + 5 * slept.is_set())
-
-        def sleep() -> bool:
-            slept.set()
-            return True
-
-        failure = post(transport, server.url, may_send=sleep)
+        failure = post(transport, server.url, may_send=lambda: not slept.set())  # type: ignore[func-returns-value]
         assert (Failure(False, "timed out after 5 s without a connection"), []) == (failure, server.requests)
 
     def test_an_interrupt_of_the_caller(self, serve: Serve, transport: Transport) -> None:
