@@ -116,7 +116,7 @@ def test_fail_first() -> None:
     bench = Bench(Behaviour(fail_first=2, enforce=False), BAD)
     assert [503, 503, 200] == [bench.send() for _ in range(3)]
     assert 503 == bench.send(b'{"EventCode": "other"}')
-    assert 1 == len(bench.lines)
+    assert (1, BAD.text) == (len(bench.lines), bench.reported[2].problem)
 
 
 def test_status_and_delay() -> None:
