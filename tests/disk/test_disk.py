@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from contextlib import nullcontext
-from errno import EACCES, EDQUOT, EINVAL, EIO, ENOSPC, ENOTSUP, EPERM, EROFS
+from errno import EACCES, EDQUOT, EINVAL, EIO, ENOLCK, ENOSPC, ENOTSUP, EPERM, EROFS
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Never
+from typing import TYPE_CHECKING, Never
 
 import pytest
 from support.refusals import raised
@@ -31,7 +32,18 @@ from reconciler.disk import (
 )
 from reconciler.errors import SettingsError
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 PROBLEMS = [OSError(ENOSPC, "no space left"), KeyboardInterrupt()]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left_open() -> Iterator[None]:
+    """Whatever fails."""
+    before = [*Path("/proc/self/fd").iterdir()]
+    yield
+    assert before == [*Path("/proc/self/fd").iterdir()]
 
 
 def failing(problem: BaseException) -> object:
@@ -55,8 +67,8 @@ def test_a_replaced_file_has_all_of_the_data_and_the_mode(tmp_path: Path) -> Non
 @pytest.mark.parametrize("problem", PROBLEMS, ids=["full", "interrupted"])
 @pytest.mark.parametrize("call", ["pwrite", "fsync"])
 def test_a_write_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, problem: BaseException) -> None:
-    """The file is what it was, and nothing is beside it or left open."""
-    file, opened = tmp_path / "note", len([*Path("/proc/self/fd").iterdir()])
+    """The file is what it was, and nothing is beside it."""
+    file = tmp_path / "note"
     file.write_bytes(b"before")
     monkeypatch.setattr(os, call, failing(problem))
     with pytest.raises(type(problem)):
@@ -64,13 +76,14 @@ def test_a_write_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cal
     with pytest.raises(type(problem)), written_beside(file, b"after", 0o600):
         pass
     assert [(file, b"before")] == [(found, found.read_bytes()) for found in tmp_path.iterdir()]
-    assert opened == len([*Path("/proc/self/fd").iterdir()])
 
 
-def test_a_file_that_cannot_be_put_in_its_place(tmp_path: Path) -> None:
-    """Nothing is beside what is in its way."""
-    (tmp_path / "note").mkdir()
-    with pytest.raises(IsADirectoryError):
+@pytest.mark.parametrize("problem", PROBLEMS, ids=["full", "interrupted"])
+def test_a_file_out_of_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: BaseException) -> None:
+    """Nothing is beside what has its name."""
+    (tmp_path / "note").touch()
+    monkeypatch.setattr(os, "replace", failing(problem))
+    with pytest.raises(type(problem)):
         replace_file(tmp_path / "note", b"after", 0o600)
     assert [tmp_path / "note"] == list(tmp_path.iterdir())
 
@@ -89,7 +102,7 @@ def test_what_is_written_beside_is_deleted(tmp_path: Path, ends: str) -> None:
     """However its use ends; what was linked to the name stays."""
     file = tmp_path / "note"
     expected = pytest.raises(KeyboardInterrupt) if ends == "badly" else nullcontext()
-    with expected, written_beside(file, b"data", 0o600) as beside:
+    with expected, written_beside(file, b"", 0o600), written_beside(file, b"data", 0o600) as beside:
         assert (b"data", tmp_path) == (beside.read_bytes(), beside.parent)
         assert beside.name.startswith(".")
         if ends == "linked":
@@ -159,6 +172,17 @@ def test_a_lock_names_its_holder(tmp_path: Path) -> None:
         pass
 
 
+def test_a_lock_is_tried_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At least every 0.05 s until the patience ends, unless there are no locks."""
+    pauses = list[float]()
+    monkeypatch.setattr(disk, "time", SimpleNamespace(monotonic=lambda: sum(pauses), sleep=pauses.append))
+    for problem, words in ((BlockingIOError(), "waited 30 s"), (OSError(ENOLCK, "no locks"), "no locks")):
+        monkeypatch.setattr(fcntl, "flock", failing(problem))
+        with pytest.raises(OSError, match=words), locked_file(tmp_path / "a", 30):
+            pass
+    assert (0.05, 30) == (max(pauses), int(sum(pauses)))
+
+
 @pytest.mark.parametrize(("line", "is_named"), [
     ("1: FLOCK ADVISORY WRITE {pid} {file} 0 EOF", True), ("1: FLOCK ADVISORY WRITE {pid} {file}1 0 EOF", False),
     ("1: POSIX ADVISORY WRITE {pid} {file} 0 EOF", False), ("1: FLOCK ADVISORY WRITE 0 {file} 0 EOF", False),
@@ -181,13 +205,11 @@ def test_the_holder_of_a_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, l
 
 
 def test_what_is_no_file_is_not_opened(tmp_path: Path) -> None:
-    """A directory and a pipe are errors at once, and leave nothing open."""
+    """A directory and a pipe are errors at once."""
     os.mkfifo(tmp_path / "pipe")
-    before = len([*Path("/proc/self/fd").iterdir()])
     for path in (tmp_path, tmp_path / "pipe"):
         with pytest.raises(OSError, match="not a regular file"):
             open_regular(path, os.O_RDONLY)
-    assert before == len([*Path("/proc/self/fd").iterdir()])
 
 
 def test_a_write_in_several_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,7 +247,7 @@ def test_the_file_system_of_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (tmp_path / "link").symlink_to(shared)
     table = f"1 0 8:1 / / rw - ext4 d rw\n2 1 0:5 / {shared} rw - 9p s rw\n3 1 0:6 / /caf\xe9 rw - vfat u rw\n"
     (tmp_path / "mounts").write_bytes(table.encode("latin-1"))
-    for table, reason in (("mounts", "9p"), ("nothing", None)):
+    for table, reason in (("mounts", "9p"), ("nothing", None), ("", None)):
         monkeypatch.setattr(disk, "_MOUNTS", tmp_path / table)
         assert [reason, reason, None] == [host_only_locks(tmp_path / name) for name in ("link/a", "shared", "other")]
 
@@ -235,20 +257,20 @@ def test_the_file_system_of_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ("nfs", "nolock", True), ("nfs4", "nolock", True),
     *((kind, options, True) for kind in ("cifs", "smb3") for options in ("nobrl", "nolock")),
     ("lustre", "localflock", True), ("gfs2", "localflocks", True), ("ocfs2", "localflocks", True),
-    *((kind, "", False) for kind in ("nfs", "nfs4", "cifs", "smb3", "lustre", "gfs2", "ocfs2", "ext4", "xfs")),
+    *((kind, "", False) for kind in ("nfs", "nfs4", "cifs", "smb3", "lustre", "gfs2", "ocfs2", "ext4", "fuseblk")),
     *((kind, "", True) for kind in ("9p", "virtiofs", "vboxsf", "prl_fs", "vmhgfs", "fuse.sshfs", "fuse.rclone")),
     *((f"fuse.{name}", "", False) for name in (
         "bindfs", "ceph-fuse", "encfs", "fuse-overlayfs", "glusterfs", "gocryptfs", "mergerfs", "shfs")),
 ])  # fmt: skip
 def test_locks_that_other_hosts_do_not_see(kind: str, options: str, alone: bool) -> None:
     """Those of mounts with an option, of shared folders, and of unknown file systems in user space."""
-    mounts = f"1 0 8:1 / / rw - ext4 d rw\n2 1 0:5 / /a\\040b rw shared:1 - {kind} s:/ rw,{options}\n"
+    mounts = f"1 0 8:1 / / rw - ext4 d rw\n2 1 0:5 / /a\\040\\134b rw shared:1 - {kind} s:/ rw,{options}\n"
     reason = f"{kind}, mounted with {options}" if options else kind
-    assert [reason if alone else None] * 2 == [find_host_only_locks(mounts, path) for path in ("/a b", "/a b/c/d")]
-    assert [None] * 3 == [find_host_only_locks(mounts, path) for path in ("/", "/a bc", "/c/a b")]
-    assert find_host_only_locks(f"{mounts}3 2 8:2 / /a\\040b rw - ext4 d rw\n", "/a b/c") is None
-    below = f"3 2 8:2 / /a\\040b/c rw - ext4 d rw\n{mounts}"
-    assert find_host_only_locks(below, "/a b/c/d") is None
+    assert [reason if alone else None] * 2 == [find_host_only_locks(mounts, path) for path in ("/a \\b", "/a \\b/c/d")]
+    assert [None] * 3 == [find_host_only_locks(mounts, path) for path in ("/", "/a \\bc", "/c/a \\b")]
+    assert find_host_only_locks(f"{mounts}3 2 8:2 / /a\\040\\134b rw - ext4  rw\n", "/a \\b/c") is None
+    below = f"3 2 8:2 / /a\\040\\134b/c rw - ext4 d rw\n{mounts}"
+    assert find_host_only_locks(below, "/a \\b/c/d") is None
 
 
 @pytest.mark.parametrize(("problem", "matters"), [

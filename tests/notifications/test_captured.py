@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +17,6 @@ from support.refusals import raised
 from reconciler.errors import SettingsError
 from reconciler.notifications import captured as captured_module
 from reconciler.notifications.captured import Captured, line_of, parse_line, read_captured
-from reconciler.values import stamp
 
 AT = "2026-03-01T12:00:00Z"
 LINE = line_of(Captured(AT, "ONB10011", "/offers", "https://a.example/offers", True, notification()))
@@ -65,14 +63,8 @@ def test_lines_of_others(document: dict[str, Any], captured: tuple[str, str, str
     assert captured == (read.at, read.code, read.path)
 
 
-def test_times_are_utc_everywhere() -> None:
-    """Though the time zone of the tests is another."""
-    assert -49_500 == time.timezone
-    assert (AT, "1970-01-01T00:00:00Z") == (parse_line(LINE, "here").at, stamp(0.0))
-
-
 @pytest.mark.parametrize("line", [
-    b"", b"[]", b"\xff", b"{" * 100_000, b"{}", b'{"at": "yesterday", "path": "/", "code": "X"}',
+    b"", b"[]", b"\xff", b'{"a":' * 100_000, b"{}", b'{"at": "yesterday", "path": "/", "code": "X"}',
     b'{"at": "2026-03-01T12:00:00", "path": "/", "code": "X"}', b'{"at": "2026-03-01T12:00:00Z", "code": "X"}',
     b'{"at": "2026-03-01T12:00:00Z", "url": "/no/host", "code": "X"}',
     b'{"at": "2026-03-01T12:00:00Z", "url": "http://[", "code": "X"}',

@@ -88,8 +88,9 @@ def test_notification_is_as_documented(sandbox: Sandbox, httpserver: HTTPServer)
     document = request.get_json()
     assert ("application/json", created.url) == (request.content_type, request.url)
     assert ("ONB10011", "Offers Provided") == (document["EventCode"], document["Message"])
-    UUID(document["EventProperties"]["LeadId"])
-    for offer in document["EventProperties"]["Offers"]:
+    lead, offers = (document["EventProperties"][name] for name in ("LeadId", "Offers"))
+    assert 4 == len({UUID(lead), *(UUID(offer["OfferId"]) for offer in offers)})
+    for offer in offers:
         assert {"OfferId", "YouWillGet", "YouWillRepay", "CurrencyISOCode", "Sweep"} == set(offer)
         assert Decimal(offer["YouWillRepay"]) > Decimal(offer["YouWillGet"])
     signature = hmac.new(created.secret.encode(), request.data, hashlib.sha256).hexdigest()

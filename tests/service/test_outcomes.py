@@ -89,7 +89,7 @@ def test_any_other_body_is_created(body: bytes) -> None:
     assert answer.date == "Tue, 01 Jan 2030 00:00:00 GMT"
 
 
-@pytest.mark.parametrize("body", [b"", b"half"])
+@pytest.mark.parametrize("body", [b"", b"half", bytes(1 << 20)], ids=range(3))
 def test_a_cut_off_body_is_created(body: bytes) -> None:
     """The detail says that it was cut off, since the secret may have been in it."""
     answer = outcome_of(reply(201, body, whole=False), ())

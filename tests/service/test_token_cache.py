@@ -70,8 +70,10 @@ def test_is_shared_between_runs(directory: Path, provider: Provider) -> None:
 
 
 def test_file_shows_nothing(directory: Path, provider: Provider) -> None:
-    """Neither the token nor what it is for can be read without the secret."""
-    TokenCache(directory).get(PURPOSE, SECRET, provider)
+    """Neither the token nor what it is for can be read without the secret; a token in memory shows no value."""
+    cache = TokenCache(directory)
+    cache.get(PURPOSE, SECRET, provider)
+    assert "token-number" not in repr(cache._memory)
     content = b"".join(path.name.encode() + path.read_bytes() for path in directory.iterdir())
     assert not [text for text in ("token-number", "client-1", "idp.example", SECRET) if text.encode() in content]
 
@@ -161,9 +163,9 @@ def test_a_clock_that_was_set_back(
 
 
 def test_a_lifetime_begins_with_the_request(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When the provider counted from is not known; and what was kept in memory expires too."""
+    """When the provider counted from is not known; what was kept in memory expires too, and is renewed once for all."""
     monkeypatch.setattr(clock, "boot_id", str)
-    cache, provider = TokenCache(directory), Provider(lifetime=100.0)
+    caches, provider = [TokenCache(directory), TokenCache(directory)], Provider(lifetime=100.0)
     with time_machine.travel(1.8e9, tick=False) as machine:
         tokens = list[str]()
 
@@ -173,8 +175,8 @@ def test_a_lifetime_begins_with_the_request(directory: Path, monkeypatch: pytest
 
         for seconds in (0, 35, 10):
             machine.shift(seconds)
-            tokens.append(cache.get(PURPOSE, SECRET, request))
-    assert ["token-number-1", "token-number-1", "token-number-2"] == tokens
+            tokens += [cache.get(PURPOSE, SECRET, request) for cache in caches]
+    assert [f"token-number-{number}" for number in (1, 1, 1, 1, 2, 2)] == tokens
 
 
 def test_a_token_renewed_during_the_wait_for_the_lock_is_kept(
@@ -210,13 +212,9 @@ def test_a_refused_token_that_cannot_be_deleted(
 
 def test_an_error_is_not_cached(directory: Path, provider: Provider) -> None:
     """The next caller requests again."""
-
-    def fail() -> tuple[str, float]:
-        raise TokenError
-
     cache = TokenCache(directory)
     with pytest.raises(TokenError):
-        cache.get(PURPOSE, SECRET, fail)
+        cache.get(PURPOSE, SECRET, Mock(side_effect=TokenError))
     assert cache.get(PURPOSE, SECRET, provider) == "token-number-1"
 
 
@@ -258,9 +256,3 @@ def test_an_unsafe_directory(tmp_path: Path) -> None:
     unsafe.mkdir()
     unsafe.chmod(0o777)
     assert raised(SettingsError, TokenCache, unsafe).name == "unsafe-directory"
-
-
-def test_a_token_is_left_out_of_reprs() -> None:
-    """A token in memory does not show its value."""
-    token = tokens.Token(PURPOSE, "value-of-token", 0.0, 0.0, "", DAY)
-    assert "value-of-token" not in repr(token)
