@@ -362,9 +362,15 @@ def test_each_new_outcome_is_one_more_try(comes_first: bool) -> None:
     if comes_first:
         bench.answer(CREATED, "c")
     bench.store.declare_failures(DOWN)
+    bench.steady += 1.0
     bench.append()
     assert not bench.run.finished
-    assert ["answered", "answered"] == (bench.append() if comes_first else bench.settle(CREATED, "c"))
+    if not comes_first:
+        bench.wait(5.0)
+        bench.answer(CREATED, "c")
+        assert ([], bench.steady + 1.0) == (bench.appends, bench.run.wake_at)
+        bench.wait(1.0)
+    assert ["answered", "answered"] == bench.append()
     assert ["answered"] == bench.settle(CREATED, "d")
     assert (True, []) == (bench.run.finished, bench.queue.unrecorded)
 
