@@ -321,13 +321,16 @@ def test_an_answer_that_an_unexpected_error_keeps_from_the_run_counts() -> None:
 
 @pytest.mark.parametrize(("when", "patience", "count"), [
     ("since", 6.0, 9), ("since", 0.0, 0), ("overdue", 6.0, 9), ("before", 6.0, 8), ("before", 0.0, 0),
-    ("interrupted", 6.0, 1),
+    ("beside", 6.0, 9), ("interrupted", 6.0, 1),
 ])  # fmt: skip
 def test_what_is_under_way_elsewhere_is_looked_at_less_and_less_often(when: str, patience: float, count: int) -> None:
     """Each pause is longer, up to a second. What was under way before the plan has 5 s; an interrupt ends all waits."""
     flying = theirs("a", time.time() + 100)
-    earlier = {"before": [flying], "overdue": [replace(theirs("a", 5.0), attempt="overdue")]}
-    case, pauses = Apply(wanting("a"), *earlier.get(when, [])), list[float]()
+    earlier = {
+        "before": [flying], "overdue": [replace(theirs("a", 5.0), attempt="overdue")],
+        "beside": [replace(theirs("b", time.time() + 100), attempt="beside")],
+    }  # fmt: skip
+    case, pauses = Apply(wanting("a", "b"), *earlier.get(when, [])), list[float]()
     if when != "before":
         append(case.store, flying)
 
