@@ -326,10 +326,8 @@ def test_an_answer_that_an_unexpected_error_keeps_from_the_run_counts() -> None:
 def test_what_is_under_way_elsewhere_is_looked_at_less_and_less_often(when: str, patience: float, count: int) -> None:
     """Each pause is longer, up to a second. What was under way before the plan has 5 s; an interrupt ends all waits."""
     flying = theirs("a", time.time() + 100)
-    earlier = {
-        "before": [flying], "overdue": [replace(theirs("a", 5.0), attempt="overdue")],
-        "beside": [replace(theirs("b", time.time() + 100), attempt="beside")],
-    }  # fmt: skip
+    earlier = {"before": [flying], "overdue": [replace(theirs("a", 5.0), attempt="overdue")]}
+    earlier["beside"] = [replace(theirs("b", time.time() + 100), attempt="beside")]
     case, pauses = Apply(wanting("a", "b"), *earlier.get(when, [])), list[float]()
     if when != "before":
         append(case.store, flying)
