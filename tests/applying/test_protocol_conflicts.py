@@ -266,14 +266,15 @@ def test_only_intents_of_the_last_append_are_in_doubt() -> None:
     assert [attempt(2), attempt(3)] == [end.attempt for end in bench.run.stray_outcomes(None, bench.now)]
 
 
-def test_an_intent_that_another_run_merged_after_a_conflict_is_settled() -> None:
+def test_an_intent_that_another_run_merged_after_conflicts_is_settled() -> None:
     """Nobody else knows that its call was not sent."""
     bench = Bench(wanting("a")).start()
     (intent,) = (line.fact for line in bench.appends[0].new[1])
     bench.overtake(known("z"))
+    bench.overtake(known("y"))
     bench.overtake(intent)
     assert (["answered"], "skipped") == (bench.append(), bench.outcomes["create a"])
-    assert {"old-z": "live", attempt(1): "gone"} == bench.statuses()
+    assert {"old-z": "live", "old-y": "live", attempt(1): "gone"} == bench.statuses()
 
 
 def test_a_lost_answer_and_an_open_loss_send_nothing() -> None:
