@@ -100,9 +100,9 @@ def test_a_record_set_back_to_the_head_of_a_run_is_seen_at_the_second_place() ->
     assert {"create a": "created", "create b": "skipped"} == bench.outcomes
 
 
-@pytest.mark.parametrize(
-    "fact", [LOSS, kinds.Renamed(at=AT, attempts=(attempt(1),), to="europe/staging/renamed")], ids=["loss", "rename"]
-)
+@pytest.mark.parametrize("fact", [
+    LOSS, kinds.Renamed(at=AT, attempts=(attempt(1),), to="europe/staging/z"), kinds.Absent(at=AT, attempt=attempt(1)),
+], ids=["loss", "rename", "absent"])  # fmt: skip
 def test_an_outcome_is_appended_over_whatever_was_first(fact: AnyFact) -> None:
     """Whatever gate has closed meanwhile, the outcome follows; a renamed attempt keeps it under its new address."""
     bench = Bench(wanting("a")).sent()
@@ -315,7 +315,7 @@ def test_an_append_that_failed_is_made_again_to_the_letter(problem: Exception, t
     bench.wait(took)
     assert [first] == bench.appends
     bench.append()
-    assert (is_fresh, not is_fresh) == (len(bench.sends), len(bench.rereads))
+    assert (is_fresh, not is_fresh, took) == (len(bench.sends), len(bench.rereads), round(bench.queue.took, 6))
 
 
 def test_outcomes_wait_for_the_append_that_is_made_again() -> None:
