@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from support.applying_bench import SERVICE, TARGET, Bench, code, known, wanting
 from support.applying_doubles import Apply, now
 from support.desired_values import desired_of, target_of
-from support.memory_record import AT, DOWN, append, record_of
+from support.memory_record import AT, DOWN, MOVED, append, record_of
 
 from reconciler import applying
 from reconciler.applying import driver
@@ -168,7 +168,7 @@ def test_own_append_whose_answer_was_lost_is_not_called_that_of_another_run() ->
     assert {result.detail for result in applied.results} == {DOWN.messages[0].what}
 
 
-@pytest.mark.parametrize("works", ["store", "reading", "nothing"])
+@pytest.mark.parametrize("works", ["store", "reading", "reading, moved", "nothing"])
 def test_what_an_intent_that_was_given_up_came_to_is_recorded_or_saved(works: str) -> None:
     """It was not sent, which nobody else knows; the intent may be in the record."""
     case = Apply(wanting("a"))
@@ -176,7 +176,7 @@ def test_what_an_intent_that_was_given_up_came_to_is_recorded_or_saved(works: st
 
     def read() -> Any:
         if reads.call_count == 2 or (reads.call_count > 2 and works == "nothing"):
-            case.store.declare_failures(*[DOWN] * 9 * (works != "store"))
+            case.store.declare_failures(*[MOVED if "moved" in works else DOWN] * 9 * (works != "store"))
             raise StoreUnavailable(Message("store-silent", "no answer"))
         return case.journal.read()
 
@@ -191,7 +191,7 @@ def test_what_an_intent_that_was_given_up_came_to_is_recorded_or_saved(works: st
         return
     assert ([(attempt.id, Outcome.NOT_SENT)], 1) == (saved, len(case.saved))
     [what] = (message.what for message in applied.messages if message.name == "outcomes-saved")
-    assert ("saved: the append failed" if works == "reading" else "saved: no answer") == what
+    assert ("saved: no answer" if works == "nothing" else "saved: the append failed") == what
 
 
 @pytest.mark.parametrize("overdue", [False, True])
@@ -321,13 +321,14 @@ def test_an_answer_that_an_unexpected_error_keeps_from_the_run_counts() -> None:
 
 @pytest.mark.parametrize(("when", "patience", "count"), [
     ("since", 6.0, 9), ("since", 0.0, 0), ("overdue", 6.0, 9), ("before", 6.0, 8), ("before", 0.0, 0),
-    ("interrupted", 6.0, 1),
+    ("beside", 6.0, 9), ("interrupted", 6.0, 1),
 ])  # fmt: skip
 def test_what_is_under_way_elsewhere_is_looked_at_less_and_less_often(when: str, patience: float, count: int) -> None:
     """Each pause is longer, up to a second. What was under way before the plan has 5 s; an interrupt ends all waits."""
     flying = theirs("a", time.time() + 100)
     earlier = {"before": [flying], "overdue": [replace(theirs("a", 5.0), attempt="overdue")]}
-    case, pauses = Apply(wanting("a"), *earlier.get(when, [])), list[float]()
+    earlier["beside"] = [replace(theirs("b", time.time() + 100), attempt="beside")]
+    case, pauses = Apply(wanting("a", "b"), *earlier.get(when, [])), list[float]()
     if when != "before":
         append(case.store, flying)
 

@@ -100,9 +100,9 @@ def test_a_record_set_back_to_the_head_of_a_run_is_seen_at_the_second_place() ->
     assert {"create a": "created", "create b": "skipped"} == bench.outcomes
 
 
-@pytest.mark.parametrize(
-    "fact", [LOSS, kinds.Renamed(at=AT, attempts=(attempt(1),), to="europe/staging/renamed")], ids=["loss", "rename"]
-)
+@pytest.mark.parametrize("fact", [
+    LOSS, kinds.Renamed(at=AT, attempts=(attempt(1),), to="europe/staging/z"), kinds.Absent(at=AT, attempt=attempt(1)),
+], ids=["loss", "rename", "absent"])  # fmt: skip
 def test_an_outcome_is_appended_over_whatever_was_first(fact: AnyFact) -> None:
     """Whatever gate has closed meanwhile, the outcome follows; a renamed attempt keeps it under its new address."""
     bench = Bench(wanting("a")).sent()
@@ -266,14 +266,15 @@ def test_only_intents_of_the_last_append_are_in_doubt() -> None:
     assert [attempt(2), attempt(3)] == [end.attempt for end in bench.run.stray_outcomes(None, bench.now)]
 
 
-def test_an_intent_that_another_run_merged_after_a_conflict_is_settled() -> None:
+def test_an_intent_that_another_run_merged_after_conflicts_is_settled() -> None:
     """Nobody else knows that its call was not sent."""
     bench = Bench(wanting("a")).start()
     (intent,) = (line.fact for line in bench.appends[0].new[1])
     bench.overtake(known("z"))
+    bench.overtake(known("y"))
     bench.overtake(intent)
     assert (["answered"], "skipped") == (bench.append(), bench.outcomes["create a"])
-    assert {"old-z": "live", attempt(1): "gone"} == bench.statuses()
+    assert {"old-z": "live", "old-y": "live", attempt(1): "gone"} == bench.statuses()
 
 
 def test_a_lost_answer_and_an_open_loss_send_nothing() -> None:
@@ -314,7 +315,7 @@ def test_an_append_that_failed_is_made_again_to_the_letter(problem: Exception, t
     bench.wait(took)
     assert [first] == bench.appends
     bench.append()
-    assert (is_fresh, not is_fresh) == (len(bench.sends), len(bench.rereads))
+    assert (is_fresh, not is_fresh, took) == (len(bench.sends), len(bench.rereads), round(bench.queue.took, 6))
 
 
 def test_outcomes_wait_for_the_append_that_is_made_again() -> None:
@@ -362,9 +363,15 @@ def test_each_new_outcome_is_one_more_try(comes_first: bool) -> None:
     if comes_first:
         bench.answer(CREATED, "c")
     bench.store.declare_failures(DOWN)
+    bench.steady += 1.0
     bench.append()
     assert not bench.run.finished
-    assert ["answered", "answered"] == (bench.append() if comes_first else bench.settle(CREATED, "c"))
+    if not comes_first:
+        bench.wait(5.0)
+        bench.answer(CREATED, "c")
+        assert ([], bench.steady + 1.0) == (bench.appends, bench.run.wake_at)
+        bench.wait(1.0)
+    assert ["answered", "answered"] == bench.append()
     assert ["answered"] == bench.settle(CREATED, "d")
     assert (True, []) == (bench.run.finished, bench.queue.unrecorded)
 

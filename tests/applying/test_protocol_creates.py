@@ -308,6 +308,17 @@ def test_a_late_answer_corrects_an_unknown_outcome() -> None:
     assert "created" == bench.outcomes["replace a"]
 
 
+def test_a_late_answer_leaves_no_place_free() -> None:
+    """Its call left it when it was given up: in an outage, calls still go one by one."""
+    bench = Bench(wanting("a", "b", "c", "d"), limits=Limits(parallelism=2)).sent()
+    bench.wait(105.0)
+    bench.append()
+    bench.hear(CallEnded(attempt(1), CREATED))
+    bench.append()
+    bench.settle(UNKNOWN, "b")
+    assert ["a", "c"] == [send.address.name for send in bench.sends]
+
+
 @pytest.mark.parametrize(("answer", "detail"), [(UNKNOWN, "timed out"), (REJECTED, "HTTP 400")])
 def test_a_late_answer_that_says_more_counts(answer: Answer, detail: str) -> None:
     """A rejection does, but an unknown outcome adds nothing to what the record says."""

@@ -141,10 +141,10 @@ def test_what_an_unexpected_error_leaves_unsent_is_not_sent(is_retried: bool) ->
 
 def test_a_store_that_failed_before_it_was_given_up_says_why() -> None:
     """The failure tells more than that time has run out."""
-    bench = Bench(wanting("a")).sent()
+    bench = Bench(wanting("a"), limits=Limits(backoff=(9.0,))).sent()
     bench.answer(CREATED)
     bench.store.declare_failures(DOWN)
     bench.append()
     bench.hear(InterruptAsked())
-    bench.wait(7.0)
+    assert 7.0 == bench.wait_its_turn()
     assert (True, DOWN.messages[0]) == (bench.run.finished, bench.queue.problem)

@@ -90,12 +90,6 @@ def test_retried(scene: Scene) -> None:
     assert (Verdict.DONE, Verdict.DONE) == verdicts(scene)
 
 
-def test_unresolved_undeclared(scene: Scene) -> None:
-    """An unknown create of a target that is not declared is 3 too."""
-    scene.lose(f"{USA}/offers", "ONB10001", hooks("usa"))
-    assert (Verdict.UNRESOLVED, Verdict.UNRESOLVED) == verdicts(scene)
-
-
 # letters to the operator
 
 
