@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import yaml
@@ -295,14 +296,14 @@ def test_what_is_pinned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: st
 
 
 def test_a_workflow_below_the_top_is_refused(tmp_path: Path) -> None:
-    """GitHub would never read it."""
-    repository_at(tmp_path / "top")
-    assert "not-repository-top" == raised(SettingsError, init, tmp_path / "top/below", Choices(github=True)).name
-    (tmp_path / "link").symlink_to("top")
+    """GitHub would never read it; a directory may have a name that is not UTF-8."""
+    top = repository_at(tmp_path / "t\udcffp")
+    assert "not-repository-top" == raised(SettingsError, init, top / "below", Choices(github=True)).name
+    (tmp_path / "link").symlink_to(top)
     assert WORKFLOW in init(tmp_path / "link", Choices(github=True)).files
 
 
-@pytest.mark.parametrize("text", ["", "\ud800"])
+@pytest.mark.parametrize("text", ["", "\ud800", "unsynced"])
 def test_a_disk_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     """If a directory cannot be made, or a file be written, what was before it and the key are removed."""
     path_open = os.mkdir
@@ -313,7 +314,9 @@ def test_a_disk_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mo
         path_open(path, *rest)
 
     monkeypatch.setattr(os, "mkdir", refuse)
-    if text:
+    if text == "unsynced":
+        monkeypatch.setattr("reconciler.operations.init.sync_directory", Mock(side_effect=OSError(5, "I/O error")))
+    elif text:
         monkeypatch.setattr("reconciler.operations.init._workflow", lambda *_: {WORKFLOW: text})
     with pytest.raises((OSError, UnicodeEncodeError)):
         init(tmp_path / "new", Choices(age_key=True, github=True))
