@@ -135,9 +135,10 @@ def test_a_create_that_only_a_recovery_file_has_is_not_repeated(name: str) -> No
     assert Verdict.CHANGES is verdict_of_plan(planned, project.now())
 
 
-@pytest.mark.parametrize(
-    "spoil", [lambda path: path.write_text("in the way"), lambda path: (path.mkdir(), path.chmod(0o777))]
-)
+@pytest.mark.parametrize("spoil", [
+    lambda path: path.write_text("in the way"), lambda path: (path.mkdir(), path.chmod(0o777)),
+    lambda path: path.parent.chmod(0o777),
+])  # fmt: skip
 def test_what_cannot_be_saved_is_in_the_message(tmp_path: Path, spoil: Callable[[Path], object]) -> None:
     """Where no file can be written, the message has the lines; copied from a terminal, these can be recovered."""
     spoil(tmp_path / "unrecorded")
