@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import signal
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,6 +87,7 @@ def test_what_a_run_is_given(monkeypatch: pytest.MonkeyPatch, in_ci: bool, patie
     plan, reading, ports, limits = carried.call_args.args
     journal = project.journal
     assert (journal.read, journal.extend, journal.catch_up) == (ports.read, ports.extend, ports.catch_up)
+    assert (random.random, time.sleep) == (ports.jitter, ports.pause)
     assert (plan, reading, limits) == (planned.plan, planned.reading, Limits(parallelism=3, call_timeout=7.0))
     assert ([EU], patience, project.by()) == ([*ports.callers], ports.patience, ports.by)
     assert ["sha256:eu", "sha256:us", ""] == [ports.account(name) for name in (EU, US, "other/one")]
