@@ -370,7 +370,10 @@ def test_differences_from_the_reviewed_plan(tmp_path: Path) -> None:
 
 
 def test_one_plan_on_this_record_is_enough() -> None:
-    """Of the plans of a review that show a change, any may have been made from a head of this record."""
+    """Of the plans of a review that show a change, any may have been made from a head of this record; each is shown."""
+    both = tuple(SavedChange(LOANS, action, action) for action in ("remove", "create", "blocked"))
+    left = unreviewed_changes(SavedPlan("1.0", "", (), both), [], "a".__eq__)
+    assert [(change, "never shown") for change in both[:2]] == left
     shown = [SavedPlan("1.0", "", (), (SavedChange(LOANS, "create", "d"),), SavedRecord(head)) for head in "ab"]
     for known in "ab":
         assert [] == unreviewed_changes(shown[0], [shown], known.__eq__)
