@@ -198,7 +198,7 @@ REFUSED: list[Row] = [
     (lambda at: secret_statement(at.project, OFFERS, (A,), b' {"id": "1",\n "key": "x"}'), "secret-is-object", OFFERS,
      [f"{SHOWN} --attempt {A} --field NAME"]),
     (lambda at: secrets_of(at.project, OFFERS, None), "no-secret", OFFERS, [SET]),
-    (lambda at: find_attempts(at.project, "offers"), "bad-address", "offers", []),
+    (lambda at: find_attempts(at.project, "offer*"), "bad-address", "offer*", []),
     (lambda at: find_attempts(at.project, f"{EU}/x"), "not-recorded", f"{EU}/x", [SHOW]),
     (lambda at: list_entries(at.project, "usa/*"), "not-recorded", "usa/*", [SHOW]),
     (lambda at: detect_signature([], [b"x"]), "no-scheme", "", [""]),

@@ -30,6 +30,7 @@ from reconciler.operations.statements import CONFLICTS, append, prepare, refuse_
 from reconciler.planning.duplicates import find_duplicates
 from reconciler.record import statements as said
 from reconciler.record.facts import Begun, Closed, Completed, Exists, LossOpened, Rebound, Received
+from reconciler.record.gates import Note
 
 if TYPE_CHECKING:
     from reconciler.errors import ReconcilerError
@@ -146,7 +147,7 @@ def test_accept_loss_names_the_heads_missed() -> None:
 
 
 def test_accept_loss_begins_a_missing_record_under_its_id() -> None:
-    """From nothing it goes on under the id that the note names, and needs `complete`."""
+    """From nothing it goes on under the id that the note or config/ names; it misses each head."""
     project = project_with(*created("a", OFFERS))
     head = project.record_at().head
     project.stores["memory:a"].data = None
@@ -155,6 +156,11 @@ def test_accept_loss_begins_a_missing_record_under_its_id() -> None:
     project.say(said.AcceptLoss())
     assert (project.record_at().id, project.record_at().contains(head)) == (RECORD, True)
     assert not project.plan_opens()
+    named = MemoryProject()
+    named.journal.expected = RECORD
+    named.notes.write(Note(RECORD, (), "memory:z", 5, "f" * 64))
+    named.say(said.AcceptLoss())
+    assert (named.record_at().id, named.record_at().contains("f" * 64)) == (RECORD, True)
 
 
 def test_accept_loss_makes_the_second_place_again() -> None:
