@@ -6,6 +6,7 @@ import json
 import os
 import stat
 import subprocess
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -185,9 +186,8 @@ def test_what_is_in_the_way_is_refused(tmp_path: Path) -> None:
         init(tmp_path / "new", Choices(age_key=True))
     assert {"config"} == {*tree(tmp_path / "new")}
     assert [] == list((tmp_path / "data/identities").iterdir())
-    (tmp_path / "other/config").mkdir(parents=True)
-    for name in (".gitignore", "config/.schema.json"):
-        (tmp_path / "other" / name).symlink_to("nowhere")
+    (tmp_path / "other/config/.schema.json").mkdir(parents=True)
+    (tmp_path / "other/.gitignore").symlink_to("nowhere")
     assert ".gitignore, config/.schema.json already exist;" in raised(Refused, init, tmp_path / "other").what
     assert {} == tree(tmp_path / "other")
     (tmp_path / "data").chmod(0o777)
@@ -277,7 +277,7 @@ def test_the_workflow_is_for_the_default_branch(tmp_path: Path, head: str | None
 
 
 @pytest.mark.parametrize(("url", "host", "repository"), [
-    ("", "", ""), ("file:///src", "", ""), ("https://github.com/o/r.git", "", "o/r"),
+    ("", "", ""), ("none", "", ""), ("file:///src", "", ""), ("https://github.com/o/r.git", "", "o/r"),
     ("https://github.com/o/r/", "", "o/r"), ("ssh://git@github.com/o-1/r.s", "", "o-1/r.s"),
     ("https://ghe.test/o/r", "ghe.test", "o/r"), ("https://github.com/o/r", "ghe.test", ""),
     ("https://githubxcom/o/r", "", ""),
@@ -285,7 +285,8 @@ def test_the_workflow_is_for_the_default_branch(tmp_path: Path, head: str | None
 def test_what_is_pinned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, host: str, repository: str) -> None:
     """The one that this was installed from; an installation that does not know it says what to fill in."""
     origin = json.dumps({"url": url, "vcs_info": {"requested_revision": "main", "commit_id": "abc"}}) if url else ""
-    monkeypatch.setattr("importlib.metadata.PathDistribution.read_text", lambda *_: origin)
+    problem, found = PackageNotFoundError if url == "none" else None, Mock(read_text=lambda _: origin)
+    monkeypatch.setattr("importlib.metadata.distribution", Mock(side_effect=problem, return_value=found))
     monkeypatch.setenv("GH_HOST", host)
     written = init(repository_at(tmp_path / "new"), Choices(github=True))
     workflow = (tmp_path / "new" / WORKFLOW).read_text()
@@ -325,9 +326,20 @@ def test_a_disk_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     assert [0o700] * 2 == [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("data", "data/identities")]
 
 
+def test_what_another_process_writes_meanwhile_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that appears after the check is neither replaced nor removed, nor is its directory."""
+    make, theirs = Path.mkdir, tmp_path / "new/config/subscriptions.yaml"
+    monkeypatch.setattr(Path, "mkdir", lambda path: (make(path), path == theirs.parent and theirs.write_text("theirs")))
+    with pytest.raises(FileExistsError):
+        init(tmp_path / "new")
+    assert {"config/subscriptions.yaml": b"theirs"} == tree(tmp_path / "new")
+
+
 def test_git_is_not_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without it there is no branch to propose."""
+    """Without it, or if it does not answer, there is no branch to propose."""
     monkeypatch.setenv("PATH", str(tmp_path))
+    assert "state.jsonl" == proposed_state(tmp_path)
+    monkeypatch.setattr(subprocess, "run", Mock(side_effect=subprocess.TimeoutExpired("git", 10)))
     assert "state.jsonl" == proposed_state(tmp_path)
 
 

@@ -99,13 +99,6 @@ def test_server_that_is_no_sandbox(status: int, answer: bytes) -> None:
     assert "no-sandbox" == raised(CallFailed, list_subscriptions, server.url).name
 
 
-def test_properties_with_a_long_number() -> None:
-    """They are sent as they are, however many digits a number has."""
-    number = b'{"n": ' + b"9" * 5000 + b"}"
-    with Server(0, lambda request: Response(202, b'{"deliveries": %d}' % (number in request.body))) as server:
-        assert 1 == trigger_event(server.url, "ONB10011", number, 1, None)
-
-
 @pytest.mark.parametrize("properties", [b"", b"[]", b"{", b"\xff", b"null", b"[" * 100_000])
 def test_bad_properties(properties: bytes) -> None:
     """They must be a JSON object."""
