@@ -194,17 +194,12 @@ def test_what_cannot_be_decrypted(directory: Path, identity: Path) -> None:
     (None, "identity-unreadable"),
 ])  # fmt: skip
 def test_an_identity_that_is_none(directory: Path, identity: Path, content: bytes | None, name: str) -> None:
-    """The error says so, and shows nothing of it."""
+    """The error says so, and shows nothing of it; one must be named, so that whoever asks means to decrypt."""
     text = seal(BODY, [recipient_of(identity)])
     identity.unlink()
     if content is not None:
         identity.write_bytes(content)
     assert name == name_of(lambda: Responses(directory).open(text, identity), ReconcilerError)
-
-
-def test_no_identity(directory: Path, identity: Path) -> None:
-    """One must be named: a secret is shown only if whoever asks means to decrypt it."""
-    text = seal(BODY, [recipient_of(identity)])
     assert name_of(lambda: Responses(directory).open(text, None), SettingsError) == "no-identity"
 
 

@@ -84,7 +84,7 @@ def test_secrets_leave_the_environment(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(("text", "value"), [
     ("NAME=plain", "plain"), ("export NAME=exported", "exported"), ('NAME="two words"', "two words"),
     ("NAME='$HOME ${HOME}'", "$HOME ${HOME}"), ("NAME=$HOME", "$HOME"), ("\ufeffNAME=marked", "marked"),
-    ("# NAME=comment\nNAME=after # a comment", "after"), ("NAME=first\nNAME=last", "last"), ("NAME", None),
+    ("# NAME=comment\nNAME=after # a comment", "after"), ("NAME=first\nNAME=last\nNAME=", "last"), ("NAME", None),
 ])  # fmt: skip
 def test_what_dotenv_may_hold(tmp_path: Path, text: str, value: str | None) -> None:
     """The usual syntax, in which nothing is substituted: a secret may hold any sign."""

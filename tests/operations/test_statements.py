@@ -58,11 +58,6 @@ def steps(project: MemoryProject, statement: Statement) -> list[str]:
     return commands_in(caught.value.messages)
 
 
-def steps_shown(project: MemoryProject, statement: Statement) -> list[str]:
-    """Return the commands that are named before a statement is appended."""
-    return commands_in(prepare(project, statement).shown)
-
-
 def status(project: MemoryProject, attempt: str) -> Status:
     """Return the status of an attempt."""
     return project.record_at().attempts[attempt].status
@@ -103,7 +98,8 @@ def test_what_replaced_an_import_removed_by_mistake_is_another() -> None:
     (held,) = project.record_at().attempts
     project.say(said.ConfirmRemoval(OFFERS, attempts=(held,)))
     project.add(*created("a", OFFERS))
-    assert steps_shown(project, said.Import(OFFERS))[0].endswith(f"--created --attempt {held} --force")
+    shown = commands_in(prepare(project, said.Import(OFFERS)).shown)
+    assert shown[0].endswith(f"--created --attempt {held} --force")
     project.say(said.Resolve(OFFERS, created=True, attempts=(held,), force=True))
     assert len(find_duplicates(project.record_at()).delivered) == 1
 
