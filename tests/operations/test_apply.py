@@ -59,9 +59,8 @@ def test_each_signal_asks_for_the_end(number: signal.Signals) -> None:
 
 def project_to_apply(**desired: Any) -> MemoryProject:
     """Return a project of two targets, with a create for one of them, and settings of its own."""
-    project = MemoryProject(
-        {"memory:a": MemoryStore(record_of(*created("a", f"{EU}/gone"), *created("b", f"{US}/gone")))}
-    )
+    data = record_of(*created("a", f"{EU}/gone"), *created("b", f"{US}/gone"))
+    project = MemoryProject({"memory:a": MemoryStore(data)})
     wanted = {f"{EU}/offers": (("ONB10001",), URL.format("offers"))}
     project.__dict__["desired"] = desired_of(wanted, {EU: API, US: API}, **desired)
     project.flags = Flags(state="memory:a", timeout=7.0, parallelism=3)
@@ -114,10 +113,8 @@ def test_copies_of_recorded_responses_are_deleted(monkeypatch: pytest.MonkeyPatc
         return Applied(results, Verdict.CHANGES)
 
     monkeypatch.setattr(operation, "carry_out", carry_out)
-    assert (
-        signal.SIGTERM
-        == Session(project, make_plan(project, allow_empty=True), plaintext=not is_sealed).carry_out(Mock()).signal
-    )
+    session = Session(project, make_plan(project, allow_empty=True), plaintext=not is_sealed)
+    assert signal.SIGTERM == session.carry_out(Mock()).signal
     assert [not is_sealed, True, not is_sealed] == [bool(responses.left(attempt)) for attempt in (A, B, C)]
 
 
@@ -147,11 +144,8 @@ def test_nothing_begins_without_what_it_needs() -> None:
     planned = make_plan(project, allow_empty=True)
     with pytest.raises(SettingsError) as caught:
         Session(project, planned, plaintext=True)
-    names = [
-        f"RECONCILER_{part}"
-        for part in ("EUROPE_STAGING_CLIENT_ID", "EUROPE_STAGING_CLIENT_SECRET", "USA_STAGING_CLIENT_SECRET")
-    ]
-    assert names == [message.where for message in caught.value.messages]
+    parts = ("EUROPE_STAGING_CLIENT_ID", "EUROPE_STAGING_CLIENT_SECRET", "USA_STAGING_CLIENT_SECRET")
+    assert [f"RECONCILER_{part}" for part in parts] == [message.where for message in caught.value.messages]
     (project.data_directory / "responses").rmdir()
     (project.data_directory / "responses").touch()
     assert "response-not-saved" == raised(RecordError, Session, project, planned, plaintext=True).name

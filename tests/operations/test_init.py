@@ -54,9 +54,8 @@ def test_a_new_project_is_valid(tmp_path: Path) -> None:
     assert NEW == written.files
     assert {*NEW} == {*tree(tmp_path / "new")}
     desired = load(tmp_path / "new" / "config")
-    assert ("state.jsonl", 4, 8, ()) == (
-        desired.state, len(desired.targets), len(desired.subscriptions), desired.unread,
-    )  # fmt: skip
+    counts = (len(desired.targets), len(desired.subscriptions))
+    assert ("state.jsonl", (4, 8), ()) == (desired.state, counts, desired.unread)
     commands = [" ".join(step.command) for step in written.steps if step.command]
     steps = ("reconciler validate", "reconciler state init", "reconciler plan")
     assert [f"cd {tmp_path / 'new'}", *steps] == commands
@@ -132,9 +131,8 @@ def test_credentials_and_not_the_record_are_ignored(tmp_path: Path) -> None:
     names = [
         ".env", "sandbox.env", "sandbox/x", "notifications.jsonl", "plan.json", "state.jsonl", "config/targets.yaml",
     ]  # fmt: skip
-    done = subprocess.run(
-        ("git", "-C", str(tmp_path / "new"), "check-ignore", *names), check=True, capture_output=True, text=True
-    )
+    command = ("git", "-C", str(tmp_path / "new"), "check-ignore", *names)
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
     assert names[:5] == done.stdout.split()
 
 
@@ -218,9 +216,8 @@ def test_what_is_missing_is_added(tmp_path: Path) -> None:
     before = tree(directory)
     given = Choices(environments=("staging", "live", "acceptance"), age_key=True, github=True, config="of/hooks")
     written = init(directory, given)
-    assert {str(written.key), "rulesets"} <= {
-        *" ".join(step.text for step in written.steps).replace(",", "").replace(";", "").split()
-    }
+    words = " ".join(step.text for step in written.steps).replace(",", "").replace(";", "").split()
+    assert {str(written.key), "rulesets"} <= {*words}
     assert ("of/hooks/recipients.yaml", WORKFLOW) == written.files
     jobs = yaml.load((directory / WORKFLOW).read_text(), yaml.BaseLoader)["jobs"]
     assert ["plan", "test", "staging", "acceptance"] == [*jobs]

@@ -61,9 +61,8 @@ def test_a_shared_url_proves_no_attempt(tmp_path: Path) -> None:
         said = observed(project, capture(tmp_path, {"at": time_of(NOW), "url": url, "code": code}))
         assert ([url], ()) == ([fact.url for fact in said.received], said.notices)
     project.add(*created("c", OFFERS, "ONB10001", url=other))
-    (notice,) = observed(
-        project, capture(tmp_path, {"at": time_of(NOW), "path": "/offers", "code": "ONB10001"})
-    ).notices
+    file = capture(tmp_path, {"at": time_of(NOW), "path": "/offers", "code": "ONB10001"})
+    (notice,) = observed(project, file).notices
     assert ("notification-ambiguous", True) == (notice.name, notice.what.endswith(f": {OFFERS}"))
 
 

@@ -262,6 +262,5 @@ def test_verify_names_what_closes_a_gate() -> None:
         assert [is_early] * 2 == [", after " in message.steps[-1].text for message in told]
     project.journal.expected = other = "f" * 32
     for messages in (verify_record(project).messages, find_attempts(project).messages):
-        assert [("other-record", True), ("record-closed", False)] == [
-            (each.name, other in each.what) for each in messages
-        ]
+        named = [(each.name, other in each.what) for each in messages]
+        assert [("other-record", True), ("record-closed", False)] == named

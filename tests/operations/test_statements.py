@@ -220,11 +220,7 @@ def test_begins_with_a_loss() -> None:
     assert f"reconciler state complete --loss {begin.ids[0]}" in commands  # pasted late, it ends no later one
     assert project.journal.read().standing.first_gate_open
     assert not project.plan_opens()
-
-
-def test_rehearsal_names_no_record_in_config() -> None:
-    """Where a variable or flag names the place, `record:` is not looked at: it stays that of the real record."""
-    assert MemoryProject().say(said.Begin()).messages == ()
+    assert MemoryProject().say(said.Begin()).messages == ()  # a flag names the place, so `record:` is not looked at
 
 
 def test_refused_where_a_record_is_known() -> None:
@@ -300,10 +296,12 @@ def test_tells_when_somebody_said_it_meanwhile() -> None:
 
 
 def test_ten_conflicts_end_it() -> None:
-    """The statement is proposed again after each one, but not for ever."""
+    """The statement is proposed again after each one, but not for ever; a store that failed is believed at once."""
     project = project_with(*unknown("a", OFFERS))
     project.stores["memory:a"].declare_failures(*[HeadMoved(*MOVED.messages)] * CONFLICTS)
     assert refusal(project, said.Resolve(OFFERS, created=True)) == ["too-many-conflicts"]
+    project.stores["memory:a"].declare_failures(DOWN)
+    assert refusal(project, said.Resolve(OFFERS, created=True), StoreUnavailable) == ["store-down"]
 
 
 @pytest.mark.parametrize("times", [1, 3, CONFLICTS - 1])
@@ -342,13 +340,6 @@ def test_lost_answer_is_believed_once_the_record_shows_it(problem: Exception | N
     assert project.say(said.RequestRemoval(OFFERS)).facts
     assert store.second == project.record_at().head
     assert len(project.record_at().attempts["a"].requests) == 1
-
-
-def test_failure_is_raised_if_the_record_does_not_show_it() -> None:
-    """A store that failed is believed."""
-    project = project_with(*created("a", OFFERS))
-    project.stores["memory:a"].declare_failures(DOWN)
-    assert refusal(project, said.RequestRemoval(OFFERS), StoreUnavailable) == ["store-down"]
 
 
 def test_confirmed_facts_carry_time_and_person() -> None:
