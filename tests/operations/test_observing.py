@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 OFFERS = f"{EU}/offers"
 ID = "0123456789abcdef0123456789abcdef"
 OWN, TEMPLATE = URL.format(ID), URL.format("{attempt}")
+SPELLED = OWN.replace("https://hooks.example", "https://Hooks.Example:443")
 ENFORCED = desired_of(verification=Verification("X-Signature", "hmac-sha256"))
 
 
@@ -103,11 +104,11 @@ def test_secret_that_is_known_is_not_asked_for(tmp_path: Path) -> None:
         assert [("unknown-proven", ())] == [(notice.name, notice.steps) for notice in observed(project, file).notices]
 
 
-@pytest.mark.parametrize("count", [1, 2])
-def test_unknown_create_that_is_proven_is_told(tmp_path: Path, count: int) -> None:
+@pytest.mark.parametrize(("count", "sent", "heard"), [(1, OWN, OWN), (2, OWN, SPELLED), (2, SPELLED, OWN)])
+def test_unknown_create_that_is_proven_is_told(tmp_path: Path, count: int, sent: str, heard: str) -> None:
     """Its address, its attempt, and how to get the secret that was lost with its answer, if there was one; once."""
-    project = project_with(*unknown(ID, OFFERS, url=OWN, template=TEMPLATE)[:count])
-    file = capture(tmp_path, {"at": time_of(NOW), "url": OWN, "code": "ONB10001"})
+    project = project_with(*unknown(ID, OFFERS, url=sent, template=TEMPLATE)[:count])
+    file = capture(tmp_path, {"at": time_of(NOW), "url": heard, "code": "ONB10001"})
     (notice,) = observed(project, file).notices
     assert (notice.name, notice.where) == ("unknown-proven", OFFERS)
     assert ID in notice.what
