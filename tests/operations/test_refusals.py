@@ -371,12 +371,12 @@ def test_differences_from_the_reviewed_plan(tmp_path: Path) -> None:
 
 def test_one_plan_on_this_record_is_enough() -> None:
     """Of the plans of a review that show a change, any may have been made from a head of this record; each is shown."""
-    both = tuple(SavedChange(LOANS, action, action) for action in ("remove", "create", "blocked"))
-    left = unreviewed_changes(SavedPlan("1.0", "", (), both), [], "a".__eq__)
-    assert [(change, "never shown") for change in both[:2]] == left
+    both = SavedPlan("1.0", "", (), tuple(SavedChange(LOANS, each, each) for each in ("remove", "create", "blocked")))
+    assert [(each, "never shown") for each in both.changes[:2]] == unreviewed_changes(both, [], "a".__eq__)
     shown = [SavedPlan("1.0", "", (), (SavedChange(LOANS, "create", "d"),), SavedRecord(head)) for head in "ab"]
     for known in "ab":
         assert [] == unreviewed_changes(shown[0], [shown], known.__eq__)
+        assert [] != unreviewed_changes(shown[0], [[*shown, both]], known.__eq__)  # one of another record differs
     other = SavedPlan("1.0", "", (), (SavedChange(OFFERS, "create", "o"),), SavedRecord("a"))
     for reviews in ([shown], [shown, [other]], [[other], shown, []]):
         ((_, why),) = unreviewed_changes(shown[0], reviews, "c".__eq__)

@@ -200,6 +200,7 @@ def test_an_identity_that_is_none(directory: Path, identity: Path, content: byte
         identity.write_bytes(content)
     assert name == name_of(lambda: Responses(directory).open(text, identity), ReconcilerError)
     assert name_of(lambda: Responses(directory).open(text, None), SettingsError) == "no-identity"
+    assert name_of(lambda: Responses(directory).open(text, identity.parent), SettingsError) == "identity-unreadable"
 
 
 @pytest.mark.parametrize("key", ["AGE-SECRET-KEY-1k3y", "age-secret-key-1k3y", "keys/AGE-Secret-Key-1k3y"])
