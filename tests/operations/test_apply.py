@@ -64,8 +64,7 @@ def project_to_apply(**desired: Any) -> MemoryProject:
     wanted = {f"{EU}/offers": (("ONB10001",), URL.format("offers"))}
     project.__dict__["desired"] = desired_of(wanted, {EU: API, US: API}, **desired)
     project.flags = Flags(state="memory:a", timeout=7.0, parallelism=3)
-    names = ("CLIENT_ID", "CLIENT_SECRET")
-    project.sources = Sources({f"RECONCILER_EUROPE_STAGING_{name}": "x" for name in names}, Path())
+    project.sources = Sources({f"RECONCILER_EUROPE_STAGING_CLIENT_{name}": "x" for name in ("ID", "SECRET")}, Path())
     project.known_accounts = {TargetName(US): "sha256:us", TargetName(EU): "sha256:eu"}
     project.journal.read()
     return project

@@ -97,12 +97,8 @@ def test_a_line_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("A=1\nB='hunter2\n")
     message = raised(SettingsError, Sources({}, tmp_path).get, "A")
     assert ("dotenv-line", ".env:2", False) == (message.name, message.where, "hunter2" in str(message))
-
-
-def test_no_dotenv(tmp_path: Path) -> None:
-    """A directory of this name is a virtual environment."""
-    (tmp_path / ".env").mkdir()
-    assert Sources({}, tmp_path).get("A") is None
+    (tmp_path / "below/.env").mkdir(parents=True)  # a directory of this name is a virtual environment
+    assert Sources({}, tmp_path / "below").get("A") is None
 
 
 @pytest.mark.parametrize(("make", "name"), [
