@@ -290,7 +290,7 @@ def _git(directory: Path, *words: str) -> str:
     environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     try:
         command = ("git", "-C", str(existing), *words)
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=10)  # noqa: S603
+        done = subprocess.run(command, capture_output=True, check=False, env=environment, timeout=10)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return done.stdout.split("\n", 1)[0].strip() if done.returncode == 0 else ""
+    return os.fsdecode(done.stdout).split("\n", 1)[0].strip() if done.returncode == 0 else ""

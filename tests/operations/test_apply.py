@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import signal
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,14 +59,12 @@ def test_each_signal_asks_for_the_end(number: signal.Signals) -> None:
 
 def project_to_apply(**desired: Any) -> MemoryProject:
     """Return a project of two targets, with a create for one of them, and settings of its own."""
-    project = MemoryProject(
-        {"memory:a": MemoryStore(record_of(*created("a", f"{EU}/gone"), *created("b", f"{US}/gone")))}
-    )
+    data = record_of(*created("a", f"{EU}/gone"), *created("b", f"{US}/gone"))
+    project = MemoryProject({"memory:a": MemoryStore(data)})
     wanted = {f"{EU}/offers": (("ONB10001",), URL.format("offers"))}
     project.__dict__["desired"] = desired_of(wanted, {EU: API, US: API}, **desired)
     project.flags = Flags(state="memory:a", timeout=7.0, parallelism=3)
-    names = ("CLIENT_ID", "CLIENT_SECRET")
-    project.sources = Sources({f"RECONCILER_EUROPE_STAGING_{name}": "x" for name in names}, Path())
+    project.sources = Sources({f"RECONCILER_EUROPE_STAGING_CLIENT_{name}": "x" for name in ("ID", "SECRET")}, Path())
     project.known_accounts = {TargetName(US): "sha256:us", TargetName(EU): "sha256:eu"}
     project.journal.read()
     return project
@@ -85,6 +85,7 @@ def test_what_a_run_is_given(monkeypatch: pytest.MonkeyPatch, in_ci: bool, patie
     plan, reading, ports, limits = carried.call_args.args
     journal = project.journal
     assert (journal.read, journal.extend, journal.catch_up) == (ports.read, ports.extend, ports.catch_up)
+    assert (random.random, time.sleep) == (ports.jitter, ports.pause)
     assert (plan, reading, limits) == (planned.plan, planned.reading, Limits(parallelism=3, call_timeout=7.0))
     assert ([EU], patience, project.by()) == ([*ports.callers], ports.patience, ports.by)
     assert ["sha256:eu", "sha256:us", ""] == [ports.account(name) for name in (EU, US, "other/one")]
@@ -111,10 +112,8 @@ def test_copies_of_recorded_responses_are_deleted(monkeypatch: pytest.MonkeyPatc
         return Applied(results, Verdict.CHANGES)
 
     monkeypatch.setattr(operation, "carry_out", carry_out)
-    assert (
-        signal.SIGTERM
-        == Session(project, make_plan(project, allow_empty=True), plaintext=not is_sealed).carry_out(Mock()).signal
-    )
+    session = Session(project, make_plan(project, allow_empty=True), plaintext=not is_sealed)
+    assert signal.SIGTERM == session.carry_out(Mock()).signal
     assert [not is_sealed, True, not is_sealed] == [bool(responses.left(attempt)) for attempt in (A, B, C)]
 
 
@@ -144,11 +143,8 @@ def test_nothing_begins_without_what_it_needs() -> None:
     planned = make_plan(project, allow_empty=True)
     with pytest.raises(SettingsError) as caught:
         Session(project, planned, plaintext=True)
-    names = [
-        f"RECONCILER_{part}"
-        for part in ("EUROPE_STAGING_CLIENT_ID", "EUROPE_STAGING_CLIENT_SECRET", "USA_STAGING_CLIENT_SECRET")
-    ]
-    assert names == [message.where for message in caught.value.messages]
+    parts = ("EUROPE_STAGING_CLIENT_ID", "EUROPE_STAGING_CLIENT_SECRET", "USA_STAGING_CLIENT_SECRET")
+    assert [f"RECONCILER_{part}" for part in parts] == [message.where for message in caught.value.messages]
     (project.data_directory / "responses").rmdir()
     (project.data_directory / "responses").touch()
     assert "response-not-saved" == raised(RecordError, Session, project, planned, plaintext=True).name

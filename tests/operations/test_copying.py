@@ -226,8 +226,9 @@ def test_places_are_recorded_in_full(tmp_path: Path, monkeypatch: pytest.MonkeyP
     files = Project(Flags(), Sources({}, Path()))
     files.__dict__["desired"] = desired_of(targets={EU: "http://127.0.0.1:1"})
     assert "copy-to-itself" == raised(Refused, Copy, files, "a.jsonl", f"file:{tmp_path}/a.jsonl").name
-    copy = Copy(files, "a.jsonl", "b.jsonl")
-    assert ["reconciler state init --state a.jsonl"] == commands_in([raised(RecordMissing, copy.carry_out)])
+    for name, place in (("state.jsonl", ""), ("a.jsonl", " --state a.jsonl")):
+        copy = Copy(files, name, "b.jsonl")
+        assert [f"reconciler state init{place}"] == commands_in([raised(RecordMissing, copy.carry_out)])
     files.journal_at("a.jsonl").accept(None, [Begun(at=time_of(NOW), record=RECORD)], "")
     place, there = copy.carry_out().where, files.journal_at("b.jsonl").read()
     assert (place, files.journal_at("a.jsonl").read().record.closed_to) == (there.standing.place, place)

@@ -14,7 +14,7 @@ from support.records import time_of
 from reconciler.errors import Message, SettingsError, StoreUnavailable
 from reconciler.model.address import TargetName
 from reconciler.model.desired import Desired, Verification
-from reconciler.model.plan import Health
+from reconciler.model.plan import Finding, Health
 from reconciler.operations.doctor import examine
 from reconciler.operations.project import Flags, Project
 from reconciler.operations.recovery_file import save_facts
@@ -28,8 +28,8 @@ US = "usa/staging"
 
 
 def test_findings_are_sorted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By check, then by place: of the selected targets, and of the URLs of the selected subscriptions."""
-    examine_server = Mock(return_value=[])
+    """By check, then by place: of the selected targets, and of the URLs of the selected subscriptions; each once."""
+    examine_server = Mock(return_value=[Finding("server", Health.OK, Message("doctor-server-ok", "up", "shared"))])
     monkeypatch.setattr("reconciler.service.probing.examine_server", examine_server)
     wanted = {f"{EU}/{name}": (("ONB10001",), URL.format(name)) for name in ("offers", "loans")}
     service = Mock()
@@ -46,8 +46,8 @@ def test_findings_are_sorted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     project.journal.read()
     findings = examine(project, (f"{EU}/offers", "usa/*"), write=True)
     assert [(finding.check, finding.health, finding.message.located) for finding in findings] == [
-        ("config", Health.OK, "config"), ("setting", Health.WARNING, names[0]),
-        ("setting", Health.OK, names[1]), ("setting", Health.FAILED, names[2]), ("setting", Health.WARNING, names[3]),
+        ("config", Health.OK, "config"), ("setting", Health.WARNING, names[0]), ("setting", Health.OK, names[1]),
+        ("setting", Health.FAILED, names[2]), ("setting", Health.WARNING, names[3]), ("server", Health.OK, "shared"),
         ("token", Health.OK, EU), ("token", Health.SKIPPED, US), ("record", Health.FAILED, EU),
         ("record", Health.OK, "memory:a"), ("write", Health.OK, "memory:a"), ("responses", Health.FAILED, "recipients"),
     ]  # fmt: skip

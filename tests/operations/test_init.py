@@ -6,7 +6,9 @@ import json
 import os
 import stat
 import subprocess
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import yaml
@@ -52,9 +54,8 @@ def test_a_new_project_is_valid(tmp_path: Path) -> None:
     assert NEW == written.files
     assert {*NEW} == {*tree(tmp_path / "new")}
     desired = load(tmp_path / "new" / "config")
-    assert ("state.jsonl", 4, 8, ()) == (
-        desired.state, len(desired.targets), len(desired.subscriptions), desired.unread,
-    )  # fmt: skip
+    counts = (len(desired.targets), len(desired.subscriptions))
+    assert ("state.jsonl", (4, 8), ()) == (desired.state, counts, desired.unread)
     commands = [" ".join(step.command) for step in written.steps if step.command]
     steps = ("reconciler validate", "reconciler state init", "reconciler plan")
     assert [f"cd {tmp_path / 'new'}", *steps] == commands
@@ -130,9 +131,8 @@ def test_credentials_and_not_the_record_are_ignored(tmp_path: Path) -> None:
     names = [
         ".env", "sandbox.env", "sandbox/x", "notifications.jsonl", "plan.json", "state.jsonl", "config/targets.yaml",
     ]  # fmt: skip
-    done = subprocess.run(
-        ("git", "-C", str(tmp_path / "new"), "check-ignore", *names), check=True, capture_output=True, text=True
-    )
+    command = ("git", "-C", str(tmp_path / "new"), "check-ignore", *names)
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
     assert names[:5] == done.stdout.split()
 
 
@@ -184,9 +184,8 @@ def test_what_is_in_the_way_is_refused(tmp_path: Path) -> None:
         init(tmp_path / "new", Choices(age_key=True))
     assert {"config"} == {*tree(tmp_path / "new")}
     assert [] == list((tmp_path / "data/identities").iterdir())
-    (tmp_path / "other/config").mkdir(parents=True)
-    for name in (".gitignore", "config/.schema.json"):
-        (tmp_path / "other" / name).symlink_to("nowhere")
+    (tmp_path / "other/config/.schema.json").mkdir(parents=True)
+    (tmp_path / "other/.gitignore").symlink_to("nowhere")
     assert ".gitignore, config/.schema.json already exist;" in raised(Refused, init, tmp_path / "other").what
     assert {} == tree(tmp_path / "other")
     (tmp_path / "data").chmod(0o777)
@@ -217,9 +216,8 @@ def test_what_is_missing_is_added(tmp_path: Path) -> None:
     before = tree(directory)
     given = Choices(environments=("staging", "live", "acceptance"), age_key=True, github=True, config="of/hooks")
     written = init(directory, given)
-    assert {str(written.key), "rulesets"} <= {
-        *" ".join(step.text for step in written.steps).replace(",", "").replace(";", "").split()
-    }
+    words = " ".join(step.text for step in written.steps).replace(",", "").replace(";", "").split()
+    assert {str(written.key), "rulesets"} <= {*words}
     assert ("of/hooks/recipients.yaml", WORKFLOW) == written.files
     jobs = yaml.load((directory / WORKFLOW).read_text(), yaml.BaseLoader)["jobs"]
     assert ["plan", "test", "staging", "acceptance"] == [*jobs]
@@ -276,7 +274,7 @@ def test_the_workflow_is_for_the_default_branch(tmp_path: Path, head: str | None
 
 
 @pytest.mark.parametrize(("url", "host", "repository"), [
-    ("", "", ""), ("file:///src", "", ""), ("https://github.com/o/r.git", "", "o/r"),
+    ("", "", ""), ("none", "", ""), ("file:///src", "", ""), ("https://github.com/o/r.git", "", "o/r"),
     ("https://github.com/o/r/", "", "o/r"), ("ssh://git@github.com/o-1/r.s", "", "o-1/r.s"),
     ("https://ghe.test/o/r", "ghe.test", "o/r"), ("https://github.com/o/r", "ghe.test", ""),
     ("https://githubxcom/o/r", "", ""),
@@ -284,7 +282,8 @@ def test_the_workflow_is_for_the_default_branch(tmp_path: Path, head: str | None
 def test_what_is_pinned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, host: str, repository: str) -> None:
     """The one that this was installed from; an installation that does not know it says what to fill in."""
     origin = json.dumps({"url": url, "vcs_info": {"requested_revision": "main", "commit_id": "abc"}}) if url else ""
-    monkeypatch.setattr("importlib.metadata.PathDistribution.read_text", lambda *_: origin)
+    problem, found = PackageNotFoundError if url == "none" else None, Mock(read_text=lambda _: origin)
+    monkeypatch.setattr("importlib.metadata.distribution", Mock(side_effect=problem, return_value=found))
     monkeypatch.setenv("GH_HOST", host)
     written = init(repository_at(tmp_path / "new"), Choices(github=True))
     workflow = (tmp_path / "new" / WORKFLOW).read_text()
@@ -295,14 +294,14 @@ def test_what_is_pinned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: st
 
 
 def test_a_workflow_below_the_top_is_refused(tmp_path: Path) -> None:
-    """GitHub would never read it."""
-    repository_at(tmp_path / "top")
-    assert "not-repository-top" == raised(SettingsError, init, tmp_path / "top/below", Choices(github=True)).name
-    (tmp_path / "link").symlink_to("top")
+    """GitHub would never read it; a directory may have a name that is not UTF-8."""
+    top = repository_at(tmp_path / "t\udcffp")
+    assert "not-repository-top" == raised(SettingsError, init, top / "below", Choices(github=True)).name
+    (tmp_path / "link").symlink_to(top)
     assert WORKFLOW in init(tmp_path / "link", Choices(github=True)).files
 
 
-@pytest.mark.parametrize("text", ["", "\ud800"])
+@pytest.mark.parametrize("text", ["", "\ud800", "unsynced"])
 def test_a_disk_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     """If a directory cannot be made, or a file be written, what was before it and the key are removed."""
     path_open = os.mkdir
@@ -313,7 +312,9 @@ def test_a_disk_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mo
         path_open(path, *rest)
 
     monkeypatch.setattr(os, "mkdir", refuse)
-    if text:
+    if text == "unsynced":
+        monkeypatch.setattr("reconciler.operations.init.sync_directory", Mock(side_effect=OSError(5, "I/O error")))
+    elif text:
         monkeypatch.setattr("reconciler.operations.init._workflow", lambda *_: {WORKFLOW: text})
     with pytest.raises((OSError, UnicodeEncodeError)):
         init(tmp_path / "new", Choices(age_key=True, github=True))
@@ -322,9 +323,20 @@ def test_a_disk_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     assert [0o700] * 2 == [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("data", "data/identities")]
 
 
+def test_what_another_process_writes_meanwhile_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that appears after the check is neither replaced nor removed, nor is its directory."""
+    make, theirs = Path.mkdir, tmp_path / "new/config/subscriptions.yaml"
+    monkeypatch.setattr(Path, "mkdir", lambda path: (make(path), path == theirs.parent and theirs.write_text("theirs")))
+    with pytest.raises(FileExistsError):
+        init(tmp_path / "new")
+    assert {"config/subscriptions.yaml": b"theirs"} == tree(tmp_path / "new")
+
+
 def test_git_is_not_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without it there is no branch to propose."""
+    """Without it, or if it does not answer, there is no branch to propose."""
     monkeypatch.setenv("PATH", str(tmp_path))
+    assert "state.jsonl" == proposed_state(tmp_path)
+    monkeypatch.setattr(subprocess, "run", Mock(side_effect=subprocess.TimeoutExpired("git", 10)))
     assert "state.jsonl" == proposed_state(tmp_path)
 
 

@@ -135,9 +135,10 @@ def test_a_create_that_only_a_recovery_file_has_is_not_repeated(name: str) -> No
     assert Verdict.CHANGES is verdict_of_plan(planned, project.now())
 
 
-@pytest.mark.parametrize(
-    "spoil", [lambda path: path.write_text("in the way"), lambda path: (path.mkdir(), path.chmod(0o777))]
-)
+@pytest.mark.parametrize("spoil", [
+    lambda path: path.write_text("in the way"), lambda path: (path.mkdir(), path.chmod(0o777)),
+    lambda path: path.parent.chmod(0o777),
+])  # fmt: skip
 def test_what_cannot_be_saved_is_in_the_message(tmp_path: Path, spoil: Callable[[Path], object]) -> None:
     """Where no file can be written, the message has the lines; copied from a terminal, these can be recovered."""
     spoil(tmp_path / "unrecorded")
@@ -261,6 +262,5 @@ def test_verify_names_what_closes_a_gate() -> None:
         assert [is_early] * 2 == [", after " in message.steps[-1].text for message in told]
     project.journal.expected = other = "f" * 32
     for messages in (verify_record(project).messages, find_attempts(project).messages):
-        assert [("other-record", True), ("record-closed", False)] == [
-            (each.name, other in each.what) for each in messages
-        ]
+        named = [(each.name, other in each.what) for each in messages]
+        assert [("other-record", True), ("record-closed", False)] == named

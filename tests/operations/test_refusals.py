@@ -198,7 +198,7 @@ REFUSED: list[Row] = [
     (lambda at: secret_statement(at.project, OFFERS, (A,), b' {"id": "1",\n "key": "x"}'), "secret-is-object", OFFERS,
      [f"{SHOWN} --attempt {A} --field NAME"]),
     (lambda at: secrets_of(at.project, OFFERS, None), "no-secret", OFFERS, [SET]),
-    (lambda at: find_attempts(at.project, "offers"), "bad-address", "offers", []),
+    (lambda at: find_attempts(at.project, "offer*"), "bad-address", "offer*", []),
     (lambda at: find_attempts(at.project, f"{EU}/x"), "not-recorded", f"{EU}/x", [SHOW]),
     (lambda at: list_entries(at.project, "usa/*"), "not-recorded", "usa/*", [SHOW]),
     (lambda at: detect_signature([], [b"x"]), "no-scheme", "", [""]),
@@ -370,10 +370,13 @@ def test_differences_from_the_reviewed_plan(tmp_path: Path) -> None:
 
 
 def test_one_plan_on_this_record_is_enough() -> None:
-    """Of the plans of a review that show a change, any may have been made from a head of this record."""
+    """Of the plans of a review that show a change, any may have been made from a head of this record; each is shown."""
+    both = SavedPlan("1.0", "", (), tuple(SavedChange(LOANS, each, each) for each in ("remove", "create", "blocked")))
+    assert [(each, "never shown") for each in both.changes[:2]] == unreviewed_changes(both, [], "a".__eq__)
     shown = [SavedPlan("1.0", "", (), (SavedChange(LOANS, "create", "d"),), SavedRecord(head)) for head in "ab"]
     for known in "ab":
         assert [] == unreviewed_changes(shown[0], [shown], known.__eq__)
+        assert [] != unreviewed_changes(shown[0], [[*shown, both]], known.__eq__)  # one of another record differs
     other = SavedPlan("1.0", "", (), (SavedChange(OFFERS, "create", "o"),), SavedRecord("a"))
     for reviews in ([shown], [shown, [other]], [[other], shown, []]):
         ((_, why),) = unreviewed_changes(shown[0], reviews, "c".__eq__)

@@ -65,9 +65,8 @@ def test_comes_back(directory: Path) -> None:
     opened = responses.open(text, None)
     assert (HEAD, BODY) == (opened.head, opened.body)
     (file,) = directory.iterdir()
-    assert (text, 0o600, 0o700) == (
-        f"file:{file.name}", file.stat().st_mode & 0o777, directory.stat().st_mode & 0o777,
-    )  # fmt: skip
+    modes = [path.stat().st_mode & 0o777 for path in (file, directory)]
+    assert (f"file:{file.name}", [0o600, 0o700]) == (text, modes)
     assert ("k3y" in repr(opened), "k3y" in text) == (False, False)
 
 
@@ -194,18 +193,14 @@ def test_what_cannot_be_decrypted(directory: Path, identity: Path) -> None:
     (None, "identity-unreadable"),
 ])  # fmt: skip
 def test_an_identity_that_is_none(directory: Path, identity: Path, content: bytes | None, name: str) -> None:
-    """The error says so, and shows nothing of it."""
+    """The error says so, and shows nothing of it; one must be named, so that whoever asks means to decrypt."""
     text = seal(BODY, [recipient_of(identity)])
     identity.unlink()
     if content is not None:
         identity.write_bytes(content)
     assert name == name_of(lambda: Responses(directory).open(text, identity), ReconcilerError)
-
-
-def test_no_identity(directory: Path, identity: Path) -> None:
-    """One must be named: a secret is shown only if whoever asks means to decrypt it."""
-    text = seal(BODY, [recipient_of(identity)])
     assert name_of(lambda: Responses(directory).open(text, None), SettingsError) == "no-identity"
+    assert name_of(lambda: Responses(directory).open(text, identity.parent), SettingsError) == "identity-unreadable"
 
 
 @pytest.mark.parametrize("key", ["AGE-SECRET-KEY-1k3y", "age-secret-key-1k3y", "keys/AGE-Secret-Key-1k3y"])
@@ -219,9 +214,8 @@ def test_a_private_key_in_place_of_a_file(directory: Path, identity: Path, key: 
 @given(st.binary(max_size=200) | st.just(HEAD + BODY), st.booleans(), st.sampled_from([b" Created", b"", b" "]))
 def test_any_body(directory: Path, identity: Path, body: bytes, sealed: bool, reason: bytes) -> None:
     """Whatever the service sent comes back whole."""
-    responses, head = (
-        Responses(directory, [recipient_of(identity)] if sealed else []), HEAD.replace(b" Created", reason),
-    )  # fmt: skip
+    responses = Responses(directory, [recipient_of(identity)] if sealed else [])
+    head = HEAD.replace(b" Created", reason)
     opened = Responses(directory).open(responses.keep(ATTEMPT, Answer(Outcome.CREATED, head=head, body=body)), identity)
     assert (head, body) == (opened.head, opened.body)
 

@@ -56,10 +56,8 @@ def test_env_file_of_a_person_is_left_as_it_is(tmp_path: Path, mark: str) -> Non
     """Only a line that sets the URL of a sandbox says that a sandbox wrote it."""
     (tmp_path / ".env").write_text(text := f"A=1\n{mark.format('RECONCILER_SANDBOX_URL')}\n")
     serving = sandbox_served(0, [STAGING], None, tmp_path / ".env")
-    assert ("env-file-unusable", text) == (
-        raised(SettingsError, serving.__enter__).name,
-        (tmp_path / ".env").read_text(),
-    )
+    told = raised(SettingsError, serving.__enter__).name
+    assert ("env-file-unusable", text) == (told, (tmp_path / ".env").read_text())
 
 
 @pytest.mark.parametrize("fault", ["500=often", "500=", "500=nan", "x"])

@@ -29,7 +29,7 @@ OFFERS, A, B, C = f"{EU}/offers", "a" * 32, "b" * 32, "c" * 32
 @pytest.fixture
 def project() -> MemoryProject:
     """A project with two live attempts of one address and an unknown one of another."""
-    facts = (*created(A, OFFERS), *created(B, OFFERS, "ONB10002"), *unknown(C, f"{EU}/loans"))
+    facts = (*created(A, OFFERS), *created(B, OFFERS, "ONB10002", supersedes=(A,)), *unknown(C, f"{EU}/loans"))
     project = MemoryProject({"memory:a": MemoryStore(record_of(*facts))})
     project.journal.read()
     return project
@@ -72,6 +72,7 @@ def test_the_secret_of_a_removed_subscription_is_not_shown_beside_that_of_its_su
     """What `secret set` takes without `--attempt`, `secret show` shows without it."""
     for attempt in (A, B):
         keep(project, OFFERS, (attempt,), attempt.encode())
+    assert "several-responses" == raised(Refused, response_of, project, OFFERS, (), None).name
     project.say(ConfirmRemoval(OFFERS, (A,)))
     assert B.encode() == response_of(project, OFFERS, (), None).body
     assert A.encode() == response_of(project, OFFERS, (A,), None).body
@@ -110,13 +111,13 @@ def test_secrets_by_the_template_of_what_may_deliver(project: MemoryProject) -> 
 def test_what_may_be_a_secret(project: MemoryProject) -> None:
     """Every text in a response, however deep, but for those that the record says in the clear."""
     url, call = URL.format("offers"), what(OFFERS)
-    document = {"id": "i1", "codes": ["ONB10001"], "url": url, "": "", "n": 7, "b": [[{"key": "k3y"}], "\ud800"]}
+    document = {"id": "i1", "c": ["ONB10001"], "url": url, "": "", "n": 7, "a": "k", "b": [[{"key": "k3y"}], "\ud800"]}
     for body in (json.dumps(document).encode(), b"[" * 100_000, b"text"):
         answer = Answer(Outcome.CREATED, head=b"HTTP/1.1 201 Created\r\n\r\n", body=body)
         text = Responses(project.data_directory / "responses").keep(A, answer)
         fact = Answered(at=time_of(NOW), attempt=A, what=call, outcome=Outcome.CREATED, response=text)
         project.add(replace(fact, fields={"id": "i1"}))
-    assert {b"k3y", b"\xed\xa0\x80"} == secrets_of(project, OFFERS, None)
+    assert {b"k3y", b"k", b"\xed\xa0\x80"} == secrets_of(project, OFFERS, None)
 
 
 def test_what_can_be_read_counts_beside_what_cannot(project: MemoryProject) -> None:

@@ -84,7 +84,7 @@ def test_secrets_leave_the_environment(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(("text", "value"), [
     ("NAME=plain", "plain"), ("export NAME=exported", "exported"), ('NAME="two words"', "two words"),
     ("NAME='$HOME ${HOME}'", "$HOME ${HOME}"), ("NAME=$HOME", "$HOME"), ("\ufeffNAME=marked", "marked"),
-    ("# NAME=comment\nNAME=after # a comment", "after"), ("NAME=first\nNAME=last", "last"), ("NAME", None),
+    ("# NAME=comment\nNAME=after # a comment", "after"), ("NAME=first\nNAME=last\nNAME=", "last"), ("NAME", None),
 ])  # fmt: skip
 def test_what_dotenv_may_hold(tmp_path: Path, text: str, value: str | None) -> None:
     """The usual syntax, in which nothing is substituted: a secret may hold any sign."""
@@ -97,12 +97,8 @@ def test_a_line_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("A=1\nB='hunter2\n")
     message = raised(SettingsError, Sources({}, tmp_path).get, "A")
     assert ("dotenv-line", ".env:2", False) == (message.name, message.where, "hunter2" in str(message))
-
-
-def test_no_dotenv(tmp_path: Path) -> None:
-    """A directory of this name is a virtual environment."""
-    (tmp_path / ".env").mkdir()
-    assert Sources({}, tmp_path).get("A") is None
+    (tmp_path / "below/.env").mkdir(parents=True)  # a directory of this name is a virtual environment
+    assert Sources({}, tmp_path / "below").get("A") is None
 
 
 @pytest.mark.parametrize(("make", "name"), [

@@ -30,6 +30,7 @@ from reconciler.operations.statements import CONFLICTS, append, prepare, refuse_
 from reconciler.planning.duplicates import find_duplicates
 from reconciler.record import statements as said
 from reconciler.record.facts import Begun, Closed, Completed, Exists, LossOpened, Rebound, Received
+from reconciler.record.gates import Note
 
 if TYPE_CHECKING:
     from reconciler.errors import ReconcilerError
@@ -55,11 +56,6 @@ def steps(project: MemoryProject, statement: Statement) -> list[str]:
     with pytest.raises(Refused) as caught:
         prepare(project, statement)
     return commands_in(caught.value.messages)
-
-
-def steps_shown(project: MemoryProject, statement: Statement) -> list[str]:
-    """Return the commands that are named before a statement is appended."""
-    return commands_in(prepare(project, statement).shown)
 
 
 def status(project: MemoryProject, attempt: str) -> Status:
@@ -102,7 +98,8 @@ def test_what_replaced_an_import_removed_by_mistake_is_another() -> None:
     (held,) = project.record_at().attempts
     project.say(said.ConfirmRemoval(OFFERS, attempts=(held,)))
     project.add(*created("a", OFFERS))
-    assert steps_shown(project, said.Import(OFFERS))[0].endswith(f"--created --attempt {held} --force")
+    shown = commands_in(prepare(project, said.Import(OFFERS)).shown)
+    assert shown[0].endswith(f"--created --attempt {held} --force")
     project.say(said.Resolve(OFFERS, created=True, attempts=(held,), force=True))
     assert len(find_duplicates(project.record_at()).delivered) == 1
 
@@ -146,7 +143,7 @@ def test_accept_loss_names_the_heads_missed() -> None:
 
 
 def test_accept_loss_begins_a_missing_record_under_its_id() -> None:
-    """From nothing it goes on under the id that the note names, and needs `complete`."""
+    """From nothing it goes on under the id that the note or config/ names; it misses each head."""
     project = project_with(*created("a", OFFERS))
     head = project.record_at().head
     project.stores["memory:a"].data = None
@@ -155,6 +152,11 @@ def test_accept_loss_begins_a_missing_record_under_its_id() -> None:
     project.say(said.AcceptLoss())
     assert (project.record_at().id, project.record_at().contains(head)) == (RECORD, True)
     assert not project.plan_opens()
+    named = MemoryProject()
+    named.journal.expected = RECORD
+    named.notes.write(Note(RECORD, (), "memory:z", 5, "f" * 64))
+    named.say(said.AcceptLoss())
+    assert (named.record_at().id, named.record_at().contains("f" * 64)) == (RECORD, True)
 
 
 def test_accept_loss_makes_the_second_place_again() -> None:
@@ -218,11 +220,7 @@ def test_begins_with_a_loss() -> None:
     assert f"reconciler state complete --loss {begin.ids[0]}" in commands  # pasted late, it ends no later one
     assert project.journal.read().standing.first_gate_open
     assert not project.plan_opens()
-
-
-def test_rehearsal_names_no_record_in_config() -> None:
-    """Where a variable or flag names the place, `record:` is not looked at: it stays that of the real record."""
-    assert MemoryProject().say(said.Begin()).messages == ()
+    assert MemoryProject().say(said.Begin()).messages == ()  # a flag names the place, so `record:` is not looked at
 
 
 def test_refused_where_a_record_is_known() -> None:
@@ -298,10 +296,12 @@ def test_tells_when_somebody_said_it_meanwhile() -> None:
 
 
 def test_ten_conflicts_end_it() -> None:
-    """The statement is proposed again after each one, but not for ever."""
+    """The statement is proposed again after each one, but not for ever; a store that failed is believed at once."""
     project = project_with(*unknown("a", OFFERS))
     project.stores["memory:a"].declare_failures(*[HeadMoved(*MOVED.messages)] * CONFLICTS)
     assert refusal(project, said.Resolve(OFFERS, created=True)) == ["too-many-conflicts"]
+    project.stores["memory:a"].declare_failures(DOWN)
+    assert refusal(project, said.Resolve(OFFERS, created=True), StoreUnavailable) == ["store-down"]
 
 
 @pytest.mark.parametrize("times", [1, 3, CONFLICTS - 1])
@@ -340,13 +340,6 @@ def test_lost_answer_is_believed_once_the_record_shows_it(problem: Exception | N
     assert project.say(said.RequestRemoval(OFFERS)).facts
     assert store.second == project.record_at().head
     assert len(project.record_at().attempts["a"].requests) == 1
-
-
-def test_failure_is_raised_if_the_record_does_not_show_it() -> None:
-    """A store that failed is believed."""
-    project = project_with(*created("a", OFFERS))
-    project.stores["memory:a"].declare_failures(DOWN)
-    assert refusal(project, said.RequestRemoval(OFFERS), StoreUnavailable) == ["store-down"]
 
 
 def test_confirmed_facts_carry_time_and_person() -> None:

@@ -55,9 +55,11 @@ def test_in_actions(monkeypatch: pytest.MonkeyPatch, triggered_by: str, words: s
     names = {"GITHUB_ACTIONS": "true", "GITHUB_ACTOR": "ann", "GITHUB_TRIGGERING_ACTOR": triggered_by}
     run = by(monkeypatch, **names, GITHUB_RUN_ID="", GITHUB_SHA="")
     assert (words, all(run.values())) == (who(run), True)
-    names |= {"GITHUB_SERVER_URL": "https://github.test", "GITHUB_REPOSITORY": "o/r", "GITHUB_RUN_ATTEMPT": "2"}
-    run = by(monkeypatch, **names, GITHUB_RUN_ID="7", GITHUB_SHA="abc")
-    assert ("https://github.test/o/r/actions/runs/7/attempts/2", "abc") == (run["url"], run["commit"])
+    names |= {"GITHUB_SERVER_URL": "https://github.test", "GITHUB_REPOSITORY": "o/r", "GITHUB_RUN_ID": "7"}
+    monkeypatch.delenv("GITHUB_RUN_ATTEMPT", raising=False)
+    for attempt, given in ((1, {}), (2, {"GITHUB_RUN_ATTEMPT": "2"})):
+        run = by(monkeypatch, **names, **given, GITHUB_SHA="abc")
+        assert (f"https://github.test/o/r/actions/runs/7/attempts/{attempt}", "abc") == (run["url"], run["commit"])
 
 
 @pytest.mark.parametrize("actions", ["false", "", "1"])

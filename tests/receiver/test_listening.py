@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 from unittest.mock import Mock
 
+from msgspec.structs import replace
 from support.memory_project import MemoryProject, desired_of, unknown
 from support.notified import notification, post, wait_until
 from support.refusals import raised
@@ -171,3 +172,5 @@ def test_several() -> None:
     assert ("several-schemes", 3) == (told.name, told.what.count(" over "))
     both = [capture(b"{}", b"foreign"), *both, capture(b"{2}", b"foreign")]
     assert [SCHEME] * 2 == [detect_signature(given, [b"s3cret"]) for given in (both, both[::-1])]
+    other = replace(both[0], headers=(*copies.items(),))
+    assert "no-scheme" == raised(Refused, detect_signature, [both[1], other, both[1]], [b"s3cret"]).name
