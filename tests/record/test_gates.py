@@ -59,13 +59,13 @@ def test_heads_missing(scene: Scene) -> None:
     """Each head that is remembered, of whichever record, and is not contained is named once."""
     heads = tuple(letter * 64 for letter in "fbadce")
     notes = [note(scene.record), *(note(scene.record, head, "elsewhere") for head in (*heads[:-1], heads[0]))]
-    notes += [note(scene.record, place="there"), note(scene.record, heads[0])]
+    notes += [note(scene.record, place="there"), note(scene.record, heads[0]), Note("x", (), "other", 1, heads[0])]
     notes += [replace(note(scene.record, heads[-1], "gone"), closed=True)]
     found = standing(scene.record, *notes)
     assert ((Obstacle.HEADS_MISSING,), tuple(sorted(heads)), False) == (
         found.obstacles, found.missing, found.first_gate_open,
     )  # fmt: skip
-    assert found.elsewhere == ("elsewhere",)
+    assert found.elsewhere == ("elsewhere", "other")
     scene.tell(LossOpened(at=scene.at, loss="1", cause="accepted", heads=heads))
     assert (Obstacle.LOSS_OPEN,) == standing(scene.record, *notes).obstacles
 

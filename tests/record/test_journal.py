@@ -154,7 +154,7 @@ def test_facts_that_were_missing_move_the_second_place() -> None:
     assert not reading.standing.first_gate_open
     before, other = store.second, LossOpened(at=AT, loss="x", cause="accepted")
     reading = journal.append(reading, [other], "says something else")
-    assert (False, before) == (reading.standing.first_gate_open, store.second)
+    assert (False, before, before) == (reading.standing.first_gate_open, store.second, reading.second)
 
     facts = missing(reading.record.contained, parse(whole, ""), AT, {})
     after = journal.append(reading, facts, "recovers")

@@ -38,9 +38,10 @@ def test_a_note_is_kept_for_each_record_and_place(tmp_path: Path) -> None:
 
 
 def test_a_note_that_is_not_replaced_stays(tmp_path: Path) -> None:
-    """A later head that another process noted meanwhile is not forgotten."""
+    """A later head that another process noted meanwhile is not forgotten, nor what a killed one left taken for it."""
     notes = Notes(tmp_path / "heads")
     notes.write(LATER)
+    (tmp_path / "heads" / ".x.json.0.new").write_text("{")
     notes.write(FIRST, lambda former: former.entries < FIRST.entries)
 
     assert notes.read_all() == [LATER]

@@ -66,8 +66,7 @@ def test_last_line_edited(path: Path, store: Store) -> None:
     """A record whose last line was edited has no head to append to."""
     data, heads = sample()
     path.write_bytes(data.replace(b"line 2", b"line 3"))
-    with pytest.raises(HeadMoved):
-        store.append(heads[-1], b"x\n", "")
+    raised(HeadMoved, store.append, heads[-1], b"x\n", "")
 
 
 def test_only_a_torn_write(path: Path) -> None:
@@ -84,8 +83,7 @@ def test_only_a_torn_write(path: Path) -> None:
 def test_begun_as_a_whole(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file appears with all its lines or not at all, and nothing is left beside it."""
     monkeypatch.setattr("os.link", _fail(errno.EIO))
-    with pytest.raises(StoreUnavailable):
-        begin(FileStore(path))
+    raised(StoreUnavailable, begin, FileStore(path))
     assert list(path.parent.iterdir()) == []
 
 
@@ -134,8 +132,7 @@ def test_replaced_during_the_wait(path: Path, store: Store, monkeypatch: pytest.
             path.write_bytes(sample(3)[0])
 
     during_the_wait(monkeypatch, files, "lock", replace)
-    with pytest.raises(HeadMoved):
-        store.append(sample()[1][-1], b"x\n", "")
+    raised(HeadMoved, store.append, sample()[1][-1], b"x\n", "")
     assert store.read().data == (sample(3)[0] if replaced else None)
 
 

@@ -177,8 +177,7 @@ def test_branch_set_back_to_the_head_of_a_run(git_world: GitWorld, store: Store)
     head = add(store, "x")
     git_world.move("state", old)
     for _ in range(2):  # by what it knew, and by what it sees then
-        with pytest.raises(HeadMoved):
-            run.append(known, b"y\n", "y", second="f" * 64)
+        raised(HeadMoved, run.append, known, b"y\n", "y", second="f" * 64)
     assert store.read().second == head
     named = f"{head}\n".encode()
     run.append(known, named, "name it", second="f" * 64)
@@ -190,8 +189,7 @@ def test_branch_deleted(git_world: GitWorld, store: Store) -> None:
     git_world.move("state")
     stored = store.read()
     assert (stored.data, stored.second) == (None, sample()[1][-1])
-    with pytest.raises(HeadMoved):
-        store.append(sample()[1][-1], b"x\n", "x")
+    raised(HeadMoved, store.append, sample()[1][-1], b"x\n", "x")
 
 
 def test_second_branch_deleted(git_world: GitWorld, store: Store) -> None:
@@ -251,8 +249,7 @@ def test_record_push_refused(plain_world: GitWorld, store: Store) -> None:
     late.read()
     head = add(store, "x")
     lines, made = linked(old, 2, [begun("d" * 32)])
-    with pytest.raises(HeadMoved):
-        late.append(old, lines, "late", second=made[-1].hash)
+    raised(HeadMoved, late.append, old, lines, "late", second=made[-1].hash)
     assert store.read().second == head
 
 
@@ -318,8 +315,7 @@ def test_refused_by_a_rule(git_world: GitWorld, store: Store) -> None:
 def test_reference_locked(git_world: GitWorld, store: Store, lock: str) -> None:
     """A branch that another push holds locked at this moment is a conflict."""
     (git_world.origin / "refs" / "heads" / f"{lock}.lock").write_text("")
-    with pytest.raises(HeadMoved):
-        add(store, "x")
+    raised(HeadMoved, add, store, "x")
     (git_world.origin / "refs" / "heads" / f"{lock}.lock").unlink()
     add(store, "x")
 
@@ -370,7 +366,7 @@ def test_no_git(git_world: GitWorld, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_damaged_cache(git_world: GitWorld, store: Store) -> None:
-    """A damaged copy in the cache is replaced."""
+    """A damaged copy in the cache is replaced, also if another process has just taken it away."""
     (copy,) = (git_world.root / "cache" / "git").glob("*.git")
     for file in (copy / "objects").rglob("*"):
         if file.is_file():
@@ -380,14 +376,19 @@ def test_damaged_cache(git_world: GitWorld, store: Store) -> None:
     assert again.read().data == sample()[0]
     assert [copy.with_suffix(".lock"), copy] == sorted(copy.parent.iterdir(), reverse=True)
     add(again, "x")
-    assert names_of(store)[2:] == ["x"]
+    copy.rename(git_world.root / "away")
+    again._cache.renew()  # type: ignore[attr-defined]
+    assert names_of(again)[2:] == ["x"]
 
 
 def test_cache_locked(git_world: GitWorld, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fetch waits for another one of this machine, and not forever."""
+    """A fetch waits for another one of this machine, and not forever, nor without a place for its lock."""
     add(git_world.open(machine="b"), "x")
     monkeypatch.setattr(cache, "_LOCK_TIMEOUT", 0.05)
     (copy,) = (git_world.root / "cache" / "git").glob("*.git")
+    copy.with_suffix(".lock").mkdir()
+    assert refusal(StoreUnavailable, store.read) == "git-cache-unusable"
+    copy.with_suffix(".lock").rmdir()
     with copy.with_suffix(".lock").open("w") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
         message = raised(StoreUnavailable, store.read)
@@ -530,9 +531,12 @@ def test_push_to_another_repository(git_world: GitWorld) -> None:
 
 
 def test_relative_push_url(git_world: GitWorld) -> None:
-    """A path to push to is one from the work tree, as for git."""
-    git_world.git("config", "remote.origin.pushurl", "../origin.git")
-    begin(git_world.open())
+    """A path to fetch from, or to push to, is one from the work tree, as for git, whatever bytes its name has."""
+    for key in ("url", "pushurl"):
+        git_world.git("config", f"remote.origin.{key}", "de/ep:er/../../origin.git")
+    at = git_world.checkout.rename(git_world.root / "odd \udcff ")
+    git_world.origin = git_world.origin.rename(at / "origin.git")
+    begin(git_world.open(at=at))
     assert ["begin"] == git_world.log()
 
 
@@ -577,7 +581,7 @@ def test_rewritten_url(git_world: GitWorld) -> None:
     assert (store.place, git_world.log()) == ("git+https://git.partner.example/origin.git#state", ["begin"])
 
 
-@pytest.mark.parametrize("setting", ["remote.origin.url", "remote.origin.pushurl", "remote.origin.proxy", "http.proxy"])
+@pytest.mark.parametrize("setting", [*map("remote.origin.{}".format, ("url", "pushurl", "proxy")), "http.proxy", "url"])
 @pytest.mark.parametrize(("user_info", "password"), [
     ("ci:abcdefg:hijklmn", "abcdefg:hijklmn"), ("of-eight", "of-eight"), ("of-eight:of-eight+1", "of-eight+1"),
     ("token-of-eight:x-oauth-basic", "token-of-eight"),
@@ -586,7 +590,8 @@ def test_credentials_of_every_url(
     git_world: GitWorld, wrap: Callable[[str], None], setting: str, user_info: str, password: str
 ) -> None:
     """What a server echoes of a URL's user info is not shown: a password as a whole, colons and all."""
-    git_world.git("config", setting, f"{'socks5' if setting == 'http.proxy' else 'https'}://{user_info}@127.0.0.1:1/a")
+    url = f"{'socks5' if setting == 'http.proxy' else 'https'}://{user_info}@127.0.0.1:1/a"
+    git_world.git("config", *([f"url.{url}.insteadOf", "a"] if setting == "url" else [setting, url]))
     wrap(f'[ "$1" != ls-remote ] || {{ echo "fatal: no {password} circle" >&2; exit 128; }}; exec "$GIT" "$@"')
     with pytest.raises(StoreUnavailable) as caught:
         git_world.open().read()
@@ -616,14 +621,16 @@ def test_environment_of_git(git_world: GitWorld, wrap: Callable[[str], None], mo
     seen = git_world.root / "seen"
     monkeypatch.setenv("RECONCILER_EUROPE_STAGING_CLIENT_SECRET", "hunter2-hunter2")
     removed = "WORK_TREE INDEX_FILE OBJECT_DIRECTORY ALTERNATE_OBJECT_DIRECTORIES COMMON_DIR PREFIX NAMESPACE CONFIG"
-    removed += " DEFAULT_HASH AUTHOR_DATE COMMITTER_DATE TRACE TRACE_CURL CURL_VERBOSE QUARANTINE_PATH GRAFT_FILE"
-    for name in removed.split():
+    removed += " DEFAULT_HASH AUTHOR_DATE COMMITTER_DATE TRACE TRACE_CURL CURL_VERBOSE QUARANTINE_PATH GRAFT_FILE DIR"
+    removed += " IMPLICIT_WORK_TREE SHALLOW_FILE REPLACE_REF_BASE"
+    for name in (*removed.split(), "SSH_COMMAND"):
         monkeypatch.setenv(f"GIT_{name}", "1")
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     wrap(f'env >>{seen}; exec "$GIT" "$@"')
     git_world.open().read()
     lines = set(seen.read_text().splitlines())
-    assert {"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C"} <= lines
+    kept = "GIT_TERMINAL_PROMPT=0 GIT_OPTIONAL_LOCKS=0 LC_ALL=C GIT_SSH_COMMAND=1 GIT_NO_REPLACE_OBJECTS=1"
+    assert {*kept.split()} <= lines
     assert not [line for line in lines if "hunter2" in line or line in {f"GIT_{name}=1" for name in removed.split()}]
 
 
@@ -650,6 +657,7 @@ def test_commit_by_hand(git_world: GitWorld, store: Store) -> None:
     ("", "no reason"), ("one\ntwo\nthree\nfour\nfatal: five\nadvice\nmore advice\n", "three; four; five"),
     ("fatal: first\nfatal: last\n", "first; last"), ("error: same\nerror: same\n", "same"),
     ("fatal: a\x1b[31m\u202eb\n", "a [31m b"), ("error: " + "long " * 500, ("long " * 500)[:600]),
+    ("remote: one\n\nhint: two\nerror: failed to push some refs to 'b'\n08:00:00.123 trace: git\n", "one"),
 ])  # fmt: skip
 def test_reason(stderr: str, told: str) -> None:
     """The last lines before git's advice, each once, as one short printable line."""
@@ -666,6 +674,6 @@ def test_refusals_of_a_push(
 ) -> None:
     """A push is a conflict if a branch had moved, and no branch was refused for another reason; no secret is shown."""
     git_world.git("config", "http.extraheader", "Authorization: of-eight")
-    lines = "".join(f"!\\ta:b\\t{refusal}\\n" for refusal in refusals)
-    wrap(f"""[ "$1" != push ] || {{ printf '{lines.replace("'", "")}'; exit 1; }}; exec "$GIT" "$@\"""")
+    lines = "".join(f"!\\ta:b\\t{refusal}\\377\\n" for refusal in refusals).replace("'", "")
+    wrap(f"""[ "$1" != push ] || {{ printf '\\377' >&2; printf '{lines}'; exit 1; }}; exec "$GIT" "$@\"""")
     assert "of-eight" not in str(raised(error, add, git_world.open(), "x"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from contextlib import closing
 from typing import TYPE_CHECKING, Literal
@@ -141,8 +142,7 @@ def test_lines_of_another_run_before_the_read_back(
 
     monkeypatch.setattr(bucket, "put", put)
     head = add(store, "a")
-    with pytest.raises(HeadMoved):
-        store.append(head, linked(head, 3, [named("b")])[0], "b")
+    raised(HeadMoved, store.append, head, linked(head, 3, [named("b")])[0], "b")
     assert bucket.contents().endswith(b"more\n")
 
 
@@ -178,13 +178,15 @@ def test_other_objects(bucket: FaultyBucket, store: ObjectStore) -> None:
 
 @pytest.mark.parametrize("names", [[], ["a"]])
 def test_torn_segment(bucket: FaultyBucket, store: ObjectStore, names: list[str]) -> None:
-    """A read returns a torn write, though it fills a segment, and the next append cuts it off."""
+    """A read returns a torn write, though it fills a segment, and the next append cuts it off; none begins there."""
     fill(store, *names)
     torn = bucket.contents() + b'{"seq":'
     bucket.versions["000001.jsonl"].append(torn)
     assert store.read().data == torn
     add(store, "x")
     assert [name[:1] for name in names_of(store)] == ["", "l", *names, "x"]
+    bucket.versions["000001.jsonl"] = [b'{"seq":1']
+    assert raised(HeadMoved, begin, ObjectStore(bucket)).name == "head-moved"
 
 
 def test_replaced_segment(bucket: FaultyBucket, store: ObjectStore) -> None:
@@ -241,8 +243,7 @@ def test_write_that_fails(
     head = sample()[1][-1]
     lines, _ = linked(head, 2, [named("x")])
     bucket.faults = [fault]
-    with pytest.raises(error):
-        store.append(head, lines, "x")
+    raised(error, store.append, head, lines, "x")
     assert names_of(store)[2:] == (["x"] if is_there else [])
     if not is_there:
         store.append(head, lines, "x")
@@ -305,7 +306,7 @@ def test_generation_of_google(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("scheme", "variables", "endpoint", "allow_http"), [
     ("s3", {}, None, False), ("s3", {"AWS_ENDPOINT_URL": "b", "AWS_ENDPOINT": "a"}, "b", False),
     ("s3", {"AWS_ENDPOINT_URL": "b", "AWS_ENDPOINT_URL_S3": "c", "AWS_ALLOW_HTTP": "TRUE"}, "c", True),
-    ("s3", {"AWS_ENDPOINT_URL": "", "AWS_ENDPOINT": "a", "AZURE_ALLOW_HTTP": "1"}, "a", False),
+    ("s3", {"AWS_ENDPOINT_URL": "", "AWS_ENDPOINT": "a", "AWS_PROFILE": "", "AZURE_ALLOW_HTTP": "1"}, "a", False),
     ("az", {"AZURE_STORAGE_ENDPOINT": "b", "AZURE_ENDPOINT": "a", "AZURE_ALLOW_HTTP": "no"}, "b", False),
     ("gs", {"GOOGLE_ENDPOINT": "a", "GOOGLE_ALLOW_HTTP": "1"}, None, True),
 ])  # fmt: skip
@@ -318,6 +319,7 @@ def test_settings_of_the_environment(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     open_objects(f"{scheme}://bucket/p")
+    assert "" not in map(os.environ.get, variables)
     for call, retries in zip(make.call_args_list, (3, 0), strict=True):
         options = call.kwargs
         assert (("bucket",), "p", retries) == (call.args, options["prefix"], options["retry_config"]["max_retries"])

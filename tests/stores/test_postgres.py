@@ -71,8 +71,7 @@ def test_lost_answer(postgres: Site, store: Store, proxy: Proxy, mishap: Any, *,
     """A COMMIT without an answer fails the append; reading again shows what became of it."""
     through = postgres.open()
     proxy.mishaps = [mishap]
-    with pytest.raises(StoreUnavailable):
-        add(through, "x")
+    failure(add, through, "x")
     assert names_of(store)[2:] == (["x"] if is_there else [])
     add(through, "y")
 
@@ -92,8 +91,7 @@ def test_server_that_lost_commits(store: Store, execute: Callable[..., list[Any]
     head = add(store, "x", "y")
     execute(f"DELETE FROM {{table}} WHERE {lost}")
     assert (store.read().data or b"").count(b"\n") == left
-    with pytest.raises(HeadMoved):
-        store.append(head, b"z\n", "z")
+    raised(HeadMoved, store.append, head, b"z\n", "z")
 
 
 def test_order_of_rows(store: Store, execute: Callable[..., list[Any]]) -> None:
@@ -114,6 +112,8 @@ def test_dropped_table(store: Store, execute: Callable[..., list[Any]]) -> None:
 @pytest.mark.parametrize(("does", "told"), [
     ("DELETE FROM {table} WHERE seq > 2; RETURN NULL", "the lines, but does not return them; check"),
     (r"RAISE EXCEPTION E'a\x1b[31m\n b' USING DETAIL = 'hunter2'", ": the database failed: a [31m b (P0001); check"),
+    ("RAISE EXCEPTION '% % %', {0}lock_timeout'), {0}statement_timeout'), {0}synchronous_commit')".replace(
+        "{0}", "current_setting('"), "failed: 10s 20s on (P0001)"),
 ])  # fmt: skip
 def test_swallowed_rows(store: Store, execute: Callable[..., list[Any]], does: str, told: str) -> None:
     """Rows that are gone once acknowledged are noticed, and refused ones with the server's reason on one line."""
@@ -216,19 +216,19 @@ def test_foreign_line(postgres: Site, execute: Callable[..., list[Any]]) -> None
     store = postgres.open()
     store.prepare()
     execute("INSERT INTO {table} VALUES (1, 'x')")
-    with pytest.raises(HeadMoved):
-        begin(store)
+    raised(HeadMoved, begin, store)
 
 
 def test_parameters_of_the_url(postgres: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the URL says counts before what the program would say, but for the encoding."""
-    connect = Mock(side_effect=psycopg.OperationalError("no"))
+    connect = Mock(side_effect=[psycopg.OperationalError("no"), psycopg.OperationalError])
     monkeypatch.setattr(psycopg, "connect", connect)
     given = {"connect_timeout": "3", "application_name": "x", "client_encoding": "latin1"}
-    postgres.place = f"postgresql://host/db?{'&'.join(map('='.join, given.items()))}"
+    postgres.place = f"postgresql://host/db?{'&'.join(map('='.join, given.items()))}&options="
     assert "no" in failure(postgres.open().read)
     given |= {"host": "host", "dbname": "db", "client_encoding": "utf8", "fallback_application_name": "reconciler"}
     connect.assert_called_once_with(**given, autocommit=True, prepare_threshold=None)
+    assert "OperationalError" in failure(postgres.open().read)
 
 
 @pytest.mark.parametrize("error", ["unique_violation", "duplicate_object", "duplicate_table"])

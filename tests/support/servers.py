@@ -62,6 +62,7 @@ unix_socket_directories = ''
 max_connections = 150
 shared_buffers = 16MB
 fsync = off
+synchronous_commit = off
 """
 _BOUNCER = """
 [databases]
