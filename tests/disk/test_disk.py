@@ -14,22 +14,7 @@ import pytest
 from support.refusals import raised
 
 from reconciler import disk
-from reconciler.disk import (
-    LockHeld,
-    check_private,
-    find_host_only_locks,
-    host_only_locks,
-    locked_file,
-    make_directory,
-    open_regular,
-    private_directory,
-    replace_file,
-    settle,
-    settle_name,
-    sync_directory,
-    write_at,
-    written_beside,
-)
+from reconciler.disk import LockHeld, find_host_only_locks, host_only_locks, locked_file
 from reconciler.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -59,7 +44,7 @@ def test_a_replaced_file_has_all_of_the_data_and_the_mode(tmp_path: Path) -> Non
     """Nothing else is in its directory, before or after."""
     file = tmp_path / "note"
     for data, mode in ((b"one", 0o600), (b"x" * 100_000, 0o644), (b"", 0o600)):
-        replace_file(file, data, mode)
+        disk.replace_file(file, data, mode)
         assert (data, mode) == (file.read_bytes(), file.stat().st_mode & 0o777)
         assert [file] == list(tmp_path.iterdir())
 
@@ -72,8 +57,8 @@ def test_a_write_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cal
     file.write_bytes(b"before")
     monkeypatch.setattr(os, call, failing(problem))
     with pytest.raises(type(problem)):
-        replace_file(file, b"after", 0o600)
-    with pytest.raises(type(problem)), written_beside(file, b"after", 0o600):
+        disk.replace_file(file, b"after", 0o600)
+    with pytest.raises(type(problem)), disk.written_beside(file, b"after", 0o600):
         pass
     assert [(file, b"before")] == [(found, found.read_bytes()) for found in tmp_path.iterdir()]
 
@@ -84,7 +69,7 @@ def test_a_file_out_of_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pr
     (tmp_path / "note").touch()
     monkeypatch.setattr(os, "replace", failing(problem))
     with pytest.raises(type(problem)):
-        replace_file(tmp_path / "note", b"after", 0o600)
+        disk.replace_file(tmp_path / "note", b"after", 0o600)
     assert [tmp_path / "note"] == list(tmp_path.iterdir())
 
 
@@ -93,7 +78,7 @@ def test_the_data_is_on_the_disk_before_it_has_the_name(tmp_path: Path, monkeypa
     file, synced = tmp_path / "note", list[bytes]()
     file.write_bytes(b"before")
     monkeypatch.setattr(os, "fsync", lambda _: synced.append(file.read_bytes()))
-    replace_file(file, b"after", 0o600)
+    disk.replace_file(file, b"after", 0o600)
     assert b"before" == synced[0]
 
 
@@ -102,7 +87,7 @@ def test_what_is_written_beside_is_deleted(tmp_path: Path, ends: str) -> None:
     """However its use ends; what was linked to the name stays."""
     file = tmp_path / "note"
     expected = pytest.raises(KeyboardInterrupt) if ends == "badly" else nullcontext()
-    with expected, written_beside(file, b"", 0o600), written_beside(file, b"data", 0o600) as beside:
+    with expected, disk.written_beside(file, b"", 0o600), disk.written_beside(file, b"data", 0o600) as beside:
         assert (b"data", tmp_path) == (beside.read_bytes(), beside.parent)
         assert beside.name.startswith(".")
         if ends == "linked":
@@ -118,10 +103,10 @@ def test_a_file_in_the_way_of_a_directory(tmp_path: Path) -> None:
     """It is named by the error; a directory that exists keeps its mode."""
     (tmp_path / "file").touch()
     with pytest.raises(NotADirectoryError) as caught:
-        make_directory(tmp_path / "file" / "below", 0o700)
+        disk.make_directory(tmp_path / "file" / "below", 0o700)
     assert str(tmp_path / "file") in str(caught.value)
     (tmp_path / "open").mkdir(mode=0o755)
-    make_directory(tmp_path / "open" / "one" / "two", 0o700)
+    disk.make_directory(tmp_path / "open" / "one" / "two", 0o700)
     modes = [(tmp_path / "open" / path).stat().st_mode & 0o777 for path in ("", "one", "one/two")]
     assert [0o755, 0o700, 0o700] == modes
 
@@ -130,8 +115,8 @@ def test_a_file_in_the_way_of_a_directory(tmp_path: Path) -> None:
 def test_an_unsafe_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     """It is refused, with the command that makes it safe if one does; and whoever else could write to it."""
     path = tmp_path / "private"
-    assert 0o700 == private_directory(path).stat().st_mode & 0o777
-    assert (path.stat(), path) == (check_private(path), private_directory(path))
+    assert 0o700 == disk.private_directory(path).stat().st_mode & 0o777
+    assert (path.stat(), path) == (disk.check_private(path), disk.private_directory(path))
     if kind == "link":
         (tmp_path / "link").symlink_to(path)
     if kind == "file":
@@ -141,9 +126,9 @@ def test_an_unsafe_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ki
     if kind == "of another":
         monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     path = tmp_path / kind if kind in {"link", "file"} else path
-    message = raised(SettingsError, check_private, path)
+    message = raised(SettingsError, disk.check_private, path)
     with pytest.raises(NotADirectoryError if kind == "file" else SettingsError):
-        private_directory(path)
+        disk.private_directory(path)
     commands = [step.command for step in message.steps if step.command]
     assert ("unsafe-directory", str(path), kind == "link") == (message.name, message.where, "link" in message.what)
     assert [("chmod", "700", str(path))] * (kind in {"group", "others"}) == commands
@@ -209,7 +194,7 @@ def test_what_is_no_file_is_not_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "pipe"):
         with pytest.raises(OSError, match="not a regular file"):
-            open_regular(path, os.O_RDONLY)
+            disk.open_regular(path, os.O_RDONLY)
 
 
 def test_a_write_in_several_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,7 +209,7 @@ def test_a_write_in_several_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(os, "pwrite", write_two)
     monkeypatch.setattr(os, "fsync", lambda _: done.append("sync"))
     with file.open("r+b") as opened:
-        write_at(opened.fileno(), b"abcde", 3)
+        disk.write_at(opened.fileno(), b"abcde", 3)
     assert (b"012abcde89", ["write"] * 3 + ["sync"]) == (file.read_bytes(), done)
 
 
@@ -232,11 +217,11 @@ def test_the_names_of_directories_are_on_the_disk(tmp_path: Path, monkeypatch: p
     """Of new ones, from the top down, and of one that another process may just have made."""
     synced = list[Path]()
     monkeypatch.setattr(disk, "sync_directory", synced.append)
-    private_directory(tmp_path / "a" / "b")
+    disk.private_directory(tmp_path / "a" / "b")
     assert [tmp_path.parent, tmp_path, tmp_path / "a"] == synced
     (tmp_path / "c" / "d").mkdir(parents=True, mode=0o700)
-    private_directory(tmp_path / "c" / "d")
-    make_directory(tmp_path / "c", 0o700)
+    disk.private_directory(tmp_path / "c" / "d")
+    disk.make_directory(tmp_path / "c", 0o700)
     assert [tmp_path / "c", tmp_path] == synced[3:]
 
 
@@ -282,14 +267,14 @@ def test_what_was_read_is_on_the_disk(
 ) -> None:
     """A sync that fails is an error of whoever writes; of a reader, unless it is not possible for this user or disk."""
     with (tmp_path / "a").open("wb") as file:
-        settle(file.fileno())
-        settle_name(tmp_path / "b")
+        disk.settle(file.fileno())
+        disk.settle_name(tmp_path / "b")
         monkeypatch.setattr(os, "fsync", failing(OSError(problem, "failed")))
         with pytest.raises(OSError, match="failed") if matters else nullcontext():
-            settle(file.fileno())
+            disk.settle(file.fileno())
         with pytest.raises(OSError, match="failed") if matters else nullcontext():
-            settle_name(tmp_path / "c")
+            disk.settle_name(tmp_path / "c")
         with pytest.raises(OSError, match="failed"):
-            write_at(file.fileno(), b"", 0)
+            disk.write_at(file.fileno(), b"", 0)
     with pytest.raises(OSError, match="failed"):
-        sync_directory(tmp_path)
+        disk.sync_directory(tmp_path)
