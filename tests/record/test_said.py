@@ -22,27 +22,12 @@ from reconciler.errors import Message, ReconcilerError, step
 from reconciler.model.outcome import Outcome
 from reconciler.model.record import Attempt, Record
 from reconciler.record import facts as kinds
+from reconciler.record import statements as say
 from reconciler.record.descriptions import describe, subjects
 from reconciler.record.fold import fold
 from reconciler.record.gates import Note, Obstacle, Standing, obstacle_messages, settling
 from reconciler.record.journal import Journal
 from reconciler.record.statement_rows import digest_of, propose
-from reconciler.record.statements import (
-    AcceptLoss,
-    Begin,
-    CancelRemoval,
-    Complete,
-    ConfirmRemoval,
-    Import,
-    Move,
-    Observe,
-    Rebind,
-    Recover,
-    RequestRemoval,
-    Resolve,
-    SetSecret,
-    StatementContext,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -227,40 +212,40 @@ CONTEXTS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 SAY_CREATED = [
-    *(Resolve(where, said, note="asked")
+    *(say.Resolve(where, said, note="asked")
       for where in ("*/*", OFFERS, LOANS, f"{EU}/ofers", "x") for said in (True, False)),
-    *(Resolve(OFFERS, said, ids, force=force)
+    *(say.Resolve(OFFERS, said, ids, force=force)
       for said in (True, False) for ids, force in (((A,), False), ((A,), True), ((), True), ((A, C), False))),
-    *(Resolve(LOANS, said, (B,), force=True) for said in (True, False)), Resolve(OFFERS, False, (A, B)),
+    *(say.Resolve(LOANS, said, (B,), force=True) for said in (True, False)), say.Resolve(OFFERS, False, (A, B)),
 ]  # fmt: skip
 IMPORTS = [
-    *(Import(where) for where in (OFFERS, LOANS, "*/*", f"{EU}/ofers", "x")), Import(LOANS, B), Import(LOANS, D),
-    *(Import(OFFERS, attempt, codes=(TWO, ONE, TWO)) for attempt in ("", D)), Import("*/*", A),
-    Import("*/*", "", SHARED),
-    *(Import(OFFERS, attempt, SHARED, (THREE, ONE)) for attempt in ("", D)), Import("*/*", codes=(ONE,)),
-    *(Import(where, attempt, OWN.replace("h.", "H.").replace("{attempt}", B), (ONE,))
-      for where in (LOANS, f"{EU}/new") for attempt in ("", B, D)), Import(LOANS, "B" * 32), Import(LOANS, url=OWN),
-    Import(f"{EU}/new", url=SHARED), Import(OFFERS, url=OLD),
-    Import(f"{USA}/x", "", SHARED, (ONE,)), Import(LOANS, "", f"{own(B)['url']}x", (ONE,)),
+    *(say.Import(where) for where in (OFFERS, LOANS, "*/*", f"{EU}/ofers", "x")), say.Import(LOANS, B),
+    *(say.Import(OFFERS, attempt, codes=(TWO, ONE, TWO)) for attempt in ("", D)), say.Import("*/*", A),
+    say.Import("*/*", "", SHARED), say.Import(LOANS, D),
+    *(say.Import(OFFERS, attempt, SHARED, (THREE, ONE)) for attempt in ("", D)), say.Import("*/*", codes=(ONE,)),
+    *(say.Import(where, attempt, OWN.replace("h.", "H.").replace("{attempt}", B), (ONE,))
+      for where in (LOANS, f"{EU}/new") for attempt in ("", B, D)), say.Import(LOANS, "B" * 32),
+    say.Import(LOANS, url=OWN), say.Import(f"{EU}/new", url=SHARED), say.Import(OFFERS, url=OLD),
+    say.Import(f"{USA}/x", "", SHARED, (ONE,)), say.Import(LOANS, "", f"{own(B)['url']}x", (ONE,)),
 ]  # fmt: skip
 REMOVALS = [
     verb(where, *rest)
-    for verb in (RequestRemoval, CancelRemoval, ConfirmRemoval)
+    for verb in (say.RequestRemoval, say.CancelRemoval, say.ConfirmRemoval)
     for where, *rest in (
         (OFFERS,), (OFFERS, (A,)), (OFFERS, (), (TWO,)), (OFFERS, (A,), (THREE,)), ("*/*", (), (TWO,)), ("*/*", (A, B)),
     )
 ]  # fmt: skip
-NAMES = [Move(*x) for x in (
+NAMES = [say.Move(*x) for x in (
     (OFFERS, LOANS), (OFFERS, f"{USA}/x"), (OFFERS, f"{USA}/y"), (OFFERS, OFFERS), (f"{EU}/w", f"{EU}/w"),
     (f"{EU}/w", LOANS), ("*/*", LOANS), (LOANS, "x"))]  # fmt: skip
-SECRETS = [SetSecret(OFFERS, "sealed", attempt) for attempt in ("", A, C)] + [SetSecret("*/*", "sealed")]
-RECORD = [Begin(), Begin(complete=True), AcceptLoss(), Complete(), Complete(("2o", "4l", "1c"))]
+SECRETS = [say.SetSecret(OFFERS, "sealed", attempt) for attempt in ("", A, C)] + [say.SetSecret("*/*", "sealed")]
+RECORD = [say.Begin(), say.Begin(complete=True), say.AcceptLoss(), say.Complete(), say.Complete(("2o", "4l", "1c"))]
 SPANS = [
-    Observe((heard(SHARED, ONE, -48, last, "https://B.example/"), heard(LOUD, TWO, -45, -42)), (UNRECOVERED[C],))
+    say.Observe((heard(SHARED, ONE, -48, last, "https://B.example/"), heard(LOUD, TWO, -45, -42)), (UNRECOVERED[C],))
     for last in (-45, -5, -4)
 ]
 RECOVERED = [
-    Recover(name, lines_of(HISTORIES[name]))
+    say.Recover(name, lines_of(HISTORIES[name]))
     for name in ("incomplete", "held", "far", "same", "losses", "ended", "done", "copied")
 ]
 LOSSES = ["losses", "two", "late", "incomplete", "both", "copying", "copies", "all", "ended", "rebound"]
@@ -271,10 +256,10 @@ CASES: list[tuple[Sequence[Any], Sequence[str], Sequence[str]]] = [
     (IMPORTS, ("nothing", "one", "rebound", "abroad"), ("undeclared", "elsewhere", "spelt")),
     (NAMES, [*HISTORIES], ("elsewhere",)), (RECORD, LOSSES, ("unrecovered", "elsewhere", "spelt", "set back")),
     (RECORD, ("nothing",), [*CONTEXTS][-8:]), (RECORD, ("closed",), ("closed", "continues")),
-    ([Complete(("2b", "9x")), Complete(("2b",))], ("two",), ("",)),
+    ([say.Complete(("2b", "9x")), say.Complete(("2b",))], ("two",), ("",)),
     (IMPORTS[:3], ("two places",), ("spelt",)),
-    ([Import(f"{EU}/new", "", own(A)["url"], (ONE,))], ("spelt, gone",), ("",)), (SPANS, ("spans", "held"), ("",)),
-    ([Rebind(name) for name in (EU, "asia/x", "eu/y")], ("held", "account", "rebound", "abroad", "nothing"),
+    ([say.Import(f"{EU}/new", "", own(A)["url"], (ONE,))], ("spelt, gone",), ("",)), (SPANS, ("spans", "held"), ("",)),
+    ([say.Rebind(name) for name in (EU, "asia/x", "eu/y")], ("held", "account", "rebound", "abroad", "nothing"),
      ("", "as one", "as two", "in CI", "elsewhere", "undeclared")),
     (RECOVERED, ("nothing", "held", "near", "abroad", "rebound", "losses", "begun", "ended", "two"),
      ("", "set back", "elsewhere")),
@@ -319,7 +304,7 @@ def outcome(statement: Any, history: str, context: str) -> Iterator[str]:
         "record": record_of(history), **CONTEXTS[context],
     }  # fmt: skip
     try:
-        proposal = propose(statement, StatementContext(new_id=lambda: str(next(numbers)).ljust(32, "0"), **values))
+        proposal = propose(statement, say.StatementContext(new_id=lambda: str(next(numbers)).ljust(32, "0"), **values))
     except ReconcilerError as problem:
         yield f"  {type(problem).__name__}"
         yield from told(problem.messages)
@@ -422,13 +407,13 @@ def test_a_digest_is_of_one_record() -> None:
         [exists(attempt=attempt, what=what(OFFERS, **own(attempt))) for attempt in ids] for ids in ((A, B), (D, C))
     )
     contexts = [
-        StatementContext(
+        say.StatementContext(
             Standing(""), desired_of(), NOW, lambda: A, structs.replace(fold(lines_of(HISTORIES["one"])), id=record)
         )
         for record in ("one", "two")
     ]
-    assert 2 == len({propose(RequestRemoval(OFFERS), context).digest for context in contexts})
-    assert (D, A) == propose(Begin(), structs.replace(contexts[0], record=None), (D,)).ids
+    assert 2 == len({propose(say.RequestRemoval(OFFERS), context).digest for context in contexts})
+    assert (D, A) == propose(say.Begin(), structs.replace(contexts[0], record=None), (D,)).ids
     given = [("one", (A, B)), ("two", (A, B)), ("one", ()), ("one", (B, A)), ("one", (A,))]
     assert len(given) == len({digest_of(record, facts, drawn) for record, drawn in given})
     assert digest_of("one", facts, (A, B)) == digest_of("one", others, (D, C))
