@@ -90,7 +90,7 @@ def test_a_file_name_that_breaks_the_line_is_escaped(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("spoil", "place", "name"), [
     (lambda file: file.symlink_to("nowhere"), "1:1", "config-unreadable"),
     (lambda file: file.symlink_to(file), "1:1", "config-unreadable"), (os.mkfifo, "1:1", "config-unreadable"),
-    (lambda file: file.write_bytes("x: 1\ny: ä é".encode("latin-1")), "2:4", "config-not-utf8"),
+    (lambda file: file.write_bytes("x: ä\ny: äö".encode() + b"\xe4"), "2:6", "config-not-utf8"),
     (lambda file: file.write_text("x: 1", encoding="utf-16"), "1:1", "config-not-utf8"),
     (lambda file: file.write_bytes(b"#" * (files.SIZE_LIMIT + 1)), "1:1", "config-too-large"),
 ], ids=["link to nothing", "link to itself", "pipe", "latin-1", "utf-16", "too large"])  # fmt: skip

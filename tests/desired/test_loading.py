@@ -172,6 +172,8 @@ def test_the_environment_overrides_the_configuration(tmp_path: Path) -> None:
     assert ("http://127.0.0.1:9/login", "http://127.0.0.1:9", "http://127.0.0.1:9", ("auth_url", "base_url")) == (
         target.auth_url, target.base_url, target.audience_base, target.overridden,
     )  # fmt: skip
+    (same,) = load_files(tmp_path, {"a.yaml": A_B}, dict.fromkeys(variables, "https://api.test")).targets.values()
+    assert ("auth_url", "base_url", "audience_base") == same.overridden
 
 
 def test_a_bad_override_is_a_mistake_that_names_its_variable(tmp_path: Path) -> None:

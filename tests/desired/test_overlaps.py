@@ -88,9 +88,10 @@ def test_the_later_ones_are_reported(tmp_path: Path) -> None:
         "c.yaml": targets("refuse", "allow") + "subscriptions:\n"
         "  a/two: {w: {eventCodes: [ONB10001], webhookUrl: https://hooks.test/w}}\n",
     }
-    assert [["y", "z"], ["x", "z"], ["w", "z"]] == [
-        re.findall(r"a/(?:one|two)/(\w)", each.what) for each in mistakes_in(write(tmp_path, files))
-    ]
+    earlier = {"0.yaml": files["c.yaml"], "a.yaml": files["a.yaml"]}
+    for name, given, expected in (("one", files, ["yz", "xz", "wz"]), ("other", earlier, ["zw", "yw"])):
+        found = mistakes_in(write(tmp_path / name, given))
+        assert expected == ["".join(re.findall(r"a/(?:one|two)/(\w)", each.what)) for each in found]
 
 
 def test_both_reasons_are_reported(tmp_path: Path) -> None:
@@ -138,12 +139,19 @@ def test_templates_are_compared_as_they_are(tmp_path: Path) -> None:
     assert_mistakes(tmp_path, text, "same-route", beside=targets("allow", "allow"))
 
 
+THREE = """\
+targets: {a/zoo: {auth_url: https://login.test, base_url: https://other.test}}
+subscriptions: {"a/*": {first: {eventCodes: [ONB10001], webhookUrl: "https://hooks.test/{environment}"}}}
+"""
+
+
 @pytest.mark.parametrize(("marked", "overridden", "advice"), [
     (ACROSS, "A_TWO", "correct RECONCILER_A_TWO_BASE_URL; or keep"), (WITHIN, "A_ONE", "keep"),
+    (THREE, "A_ZOO", "correct RECONCILER_A_ZOO_BASE_URL; or keep"),
 ])  # fmt: skip
 def test_a_variable_that_joins_two_services_is_named(tmp_path: Path, marked: str, overridden: str, advice: str) -> None:
     """An overridden `base_url` may be the cause of what two targets have in common, and no other variable."""
-    beside = targets(other_base="https://other.test")
+    beside = targets(other_base=f"https://{'api' if marked is THREE else 'other'}.test")
     config = write(tmp_path, {"a.yaml": marked.replace("¦", ""), "b.yaml": beside})
     names = f"RECONCILER_{overridden}_BASE_URL", "RECONCILER_A_ONE_AUTH_URL"
     (mistake,) = mistakes_in(config, dict.fromkeys(names, "https://api.test"))

@@ -38,6 +38,7 @@ def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     ("parity: ¦[]\n¦parity: {}\n¦parity: {}", ["wrong-type", "duplicate-key", "duplicate-key"]),
     ("{¦[a, b]: c, ¦{d: e}: f, ¦*g : h}", ["key-not-text", "key-not-text", "yaml-alias"]),
     ("a:\n¦\tb: 1", ["yaml-syntax"]), ("a: 1\n¦<<<<<<< HEAD\nb: 2", ["git-conflict"]),
+    ("a: 1\n¦>>>>>>>\nb", ["git-conflict"]),
     ("*¦/*:\n  one: 1", ["yaml-syntax"]), ("webhookUrl: {hooks}¦/one", ["yaml-syntax"]),
     ("parity: x¦: y", ["yaml-syntax"]), ('parity: "\n¦', ["yaml-syntax"]), ("parity: [x¦", ["yaml-syntax"]),
     ("parity: {}\nx: ä¦\x07", ["yaml-character"]), ("¦[parity]", ["file-not-mapping"]),

@@ -41,7 +41,7 @@ PARTLY = replace(GOING, id="2" * 32, codes=("B", "ONB10011"), requested=EARLIER,
 UNDATED = replace(GOING, address=Address("europe/staging/undated"), id="3" * 32, requested="")
 BEFORE = (
     attempt(codes=("A", "B")), attempt(codes=("B", "C"), id="b" * 32, url=f"{URL}/b", template=f"{URL}/{{attempt}}"),
-    attempt(codes=("C", "D"), id="9" * 32, requests=("r",), requested_codes=("D",)),
+    attempt(codes=("C", "D"), id="9" * 32, requests=("r",), requested_codes=("D",), template=f"HTTPS{URL[5:]}"),
 )  # fmt: skip
 SAID = tuple(
     Message(name, f"see {number}", where, (step(f"do {number}", "reconciler", name),), PLACE if where else None)
@@ -144,8 +144,9 @@ def statuses() -> dict[str, states.ProjectStatus]:
     proofs = {f"X{number}": evidence for number, evidence in enumerate(known * 2)}
     wide = attempt(codes=("NEW", *proofs), id="8" * 32, received=LATER)
     odd = states.ObservedAttempt(replace(LOST, codes=("X0", "NEW")), proofs)
-    held = tuple(states.ObservedAttempt(found, {}) for found in (LOST, SENT_AGAIN, FLYING))
-    live = states.ObservedAttempt(attempt(superseded_by=("b",)), proofs, ("c",))
+    overdue = replace(FLYING, id="0" * 32, settled_by=NOW)
+    held = tuple(states.ObservedAttempt(found, {}) for found in (LOST, SENT_AGAIN, FLYING, overdue))
+    live = states.ObservedAttempt(attempt(superseded_by=("b", "a")), proofs, ("c",))
     seen = (states.ObservedAttempt(wide, proofs, ("b", "a")), live, odd)
     doubted = attempt(codes=("A", "B", "C"), cancelled={"B": LATER, "C": AT})
     values: dict[str, Any] = {
@@ -180,17 +181,13 @@ def _findings() -> list[list[found_by.Finding]]:
 
 def _letters() -> dict[str, doc.Document]:
     """Return letters for each purpose about one, about parts, and about several."""
-    whole = attempt(fields={"orderId": "o1", "id": 7, "Id": "s8", "identity": "n9"}, date=EARLIER)
+    whole = attempt(fields={"orderId": "o1", "id": 7, "ID": "s8", "identity": "n9"}, date=EARLIER)
     values: dict[str, Any] = {"cancelled": {"A": AT, "B": AT}, "date": EARLIER, "id": "6" * 32}
     part, imported = attempt(codes=("A", "B", "C"), requested_codes=("A",), **values), attempt(settled_by=0.0, at=LATER)
     groups = {
-        "one": [whole],
-        "part": [part],
-        "parts": [part, part],
-        "some": [imported, part],
-        "lost": [LOST, FLYING],
+        "one": [whole], "part": [part], "parts": [part, part], "some": [imported, part], "lost": [LOST, FLYING],
         "ten": [whole] * 10,
-    }
+    }  # fmt: skip
     letters = {
         f"{purpose.name} {name}": letter(group, purpose, [imported, whole] if name == "some" else ())
         for purpose, (name, group) in product(Purpose, groups.items())
@@ -201,7 +198,7 @@ def _letters() -> dict[str, doc.Document]:
 def _removals() -> dict[str, doc.Document]:
     """Return removal lists with one thing each."""
     whole = states.AwaitingRemoval(GOING, ("ONB10011",), AT, (attempt(),))
-    partly = states.AwaitingRemoval(PARTLY, ("B",), EARLIER, (LOST,))
+    partly = states.AwaitingRemoval(PARTLY, ("B",), EARLIER, (LOST, GOING))
     found: dict[str, Any] = {
         "awaiting": {"awaiting": (whole, partly)}, "restored": {"restored": (GOING,), "unknown": (LOST,)},
         "nothing": {}, "unknown": {"unknown": (FLYING, LOST)}, "superseded": {"unknown": (SENT_AGAIN,)},
@@ -274,6 +271,7 @@ def variants() -> dict[str, doc.Document]:
     names = "europe/t00/sold", "europe/t01/offers", OFFERS
     wanted = [Subscription(Address(name), ("B", "A"), URL, URL, PLACE) for name in names]
     gone = attempt(status=Status.GONE, superseded_by=("b", "c"), at=LATER, requested=AT, requested_codes=("A",))
+    gone = replace(gone, exists=Said(AT, {}))
     said = replace(gone, removed=Said(LATER, {}), detail="x", fields={"b": 1, "a": 2})
     named = replace(SAID[2], what="see 1", where="")
     records = [said, gone, FLYING, SENT_AGAIN, GOING, attempt(http_status=201)]
