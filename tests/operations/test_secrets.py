@@ -13,7 +13,7 @@ from support.memory_record import MemoryStore, record_of
 from support.records import time_of
 from support.refusals import raised
 
-from reconciler.errors import Refused
+from reconciler.errors import ReconcilerError, Refused
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.operations.responses import Responses
 from reconciler.operations.secrets import response_of, save_secret, secret_statement, secrets_by_template, secrets_of
@@ -124,5 +124,6 @@ def test_what_can_be_read_counts_beside_what_cannot(project: MemoryProject) -> N
     """A response of another machine, or sealed to a lost key, hides no secret that was set."""
     for text in (f"file:{A}-response-00000000", "age:c2VhbGVk"):
         project.add(SecretSet(at=time_of(NOW), attempt=A, secret=text))
+    raised(ReconcilerError, secrets_of, project, OFFERS, None)
     keep(project, OFFERS, (A,), b"k3y")
     assert {b"k3y"} == secrets_of(project, OFFERS, None)

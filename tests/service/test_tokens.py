@@ -117,7 +117,7 @@ class TestFailure:
         assert "https://api.example/notification" in line
         assert len(lending_service.token_requests) == 1
 
-    @pytest.mark.parametrize("status", [302, 308, 404, 405])
+    @pytest.mark.parametrize("status", [300, 302, 308, 404, 405])
     def test_a_wrong_address(self, service: ServiceClient, lending_service: LendingService, status: int) -> None:
         """The error names auth_url; a redirect is not followed."""
         address = f"{lending_service.url}/tenant"
