@@ -167,10 +167,10 @@ def test_several() -> None:
     """Two fit one notification; another notification decides, and those that no known secret signed are passed over."""
     body = b"{}"
     copies = {name: sign(SCHEME, b"s3cret", [], body) for name in ("Copy", "Other")}
-    both = [capture(body, b"s3cret", **copies), capture(b"[]", b"s3cret")]
-    told = raised(Refused, detect_signature, both[:1], [b"s3cret"])
+    one, two = capture(body, b"s3cret", **copies), capture(b"[]", b"s3cret")
+    told = raised(Refused, detect_signature, [one], [b"s3cret"])
     assert ("several-schemes", 3) == (told.name, told.what.count(" over "))
-    both = [capture(b"{}", b"foreign"), *both, capture(b"{2}", b"foreign")]
+    both = [capture(b"{}", b"foreign"), one, two, capture(b"{2}", b"foreign")]
     assert [SCHEME] * 2 == [detect_signature(given, [b"s3cret"]) for given in (both, both[::-1])]
-    other = replace(both[0], headers=(*copies.items(),))
-    assert "no-scheme" == raised(Refused, detect_signature, [both[1], other, both[1]], [b"s3cret"]).name
+    other = replace(one, headers=(*copies.items(),))
+    assert "no-scheme" == raised(Refused, detect_signature, [two, other, two], [b"s3cret"]).name
