@@ -310,7 +310,8 @@ def test_a_torn_write_is_told(applied: CommandLine, tmp_path: Path) -> None:
     file.write_bytes(whole + b"{{{{")
     told = f"{len(whole.splitlines())} entries, 4 bytes of a torn write ignored; the chain is intact"
     record = json.loads(whole.partition(b"\n")[0])["record"]
-    assert applied.fine("state", "verify").out == f"{file}: {told}\nrecord {record}\nhead {last_head(whole)}\n"
+    verified = applied.fine("state", "verify", "--state", "../sandbox/state.jsonl").out
+    assert verified == f"{file}: {told}\nrecord {record}\nhead {last_head(whole)}\n"
 
 
 def test_a_preview_shows_no_id_that_is_never_used(project: CommandLine) -> None:

@@ -67,7 +67,7 @@ def test_a_password_in_a_place_is_shown_nowhere(place: str, words: str, project:
 
 
 @pytest.mark.parametrize(("flag", "taken", "refused"), [
-    ("--timeout", "0.5 300", "0 x nan 300.5"), ("--parallelism", "1 64", "0 0.5 65"),
+    ("--timeout", "0.5 300", "0 x nan 300.5"), ("--parallelism", "1 64", "0 2.5 65 inf"),
 ])  # fmt: skip
 def test_a_setting_out_of_range_is_refused(flag: str, taken: str, refused: str, project: CommandLine) -> None:
     """The message names the flag and its variable."""

@@ -122,7 +122,7 @@ def test_an_unsafe_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ki
     if kind == "file":
         (tmp_path / "file").touch()
     if kind in {"group", "others"}:
-        path.chmod(0o720 if kind == "group" else 0o702)
+        path.chmod(0o720 if kind == "group" else 0o1702)
     if kind == "of another":
         monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     path = tmp_path / kind if kind in {"link", "file"} else path

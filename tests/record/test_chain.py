@@ -88,6 +88,8 @@ def test_strange_line() -> None:
     told = [{raised(RecordDamaged, parse, LINES[0] + line, "").what for line in lines} for lines in kinds]
     assert {("record-damaged", 2)} == {damage(LINES[0] + line + LINES[2]) for lines in kinds for line in lines}
     assert ([1] * len(kinds), len(kinds)) == ([*map(len, told)], len(set().union(*told)))
+    firsts = [{raised(RecordDamaged, parse, line, "").what.replace("1", "2", 1) for line in lines} for lines in kinds]
+    assert [same == first for same, first in zip(told, firsts, strict=True)] == [True] * 4 + [False, True]
 
 
 @pytest.mark.parametrize(

@@ -93,8 +93,8 @@ def test_answer(sandbox: Sandbox) -> None:
     {**WANTED, "webhookUrl": "ftp://a.example/"}, {**WANTED, "webhookUrl": "https://a.example:0/"},
     {**WANTED, "webhookUrl": "https://[/"}, {**WANTED, "webhookUrl": "https://a.example/a b"},
     {**WANTED, "webhookUrl": "https://a.example/\x7f"}, [WANTED], b"", b"\xff", b'{"eventCodes": NaN}', b"[" * 100_000,
-    {**WANTED, "eventCodes": ["ONB100111"]},
-], ids=range(18))  # fmt: skip
+    {**WANTED, "eventCodes": ["ONB100111"]}, {**WANTED, "webhookUrl": "https://:8443/"},
+], ids=range(19))  # fmt: skip
 def test_bad_body(sandbox: Sandbox, body: object) -> None:
     """Anything but the two documented fields is a 400, and creates nothing."""
     assert 400 == create(sandbox, body=body).status

@@ -489,10 +489,11 @@ def test_remote_of_the_current_branch(git_world: GitWorld) -> None:
     assert git_world.open().place == f"git+{git_world.origin}#state"
     git("remote", "add", "origin", "https://git.partner.example/a.git")
     assert git_world.open().place == "git+https://git.partner.example/a.git#state"
-    git("config", "branch.main.remote", "first")
-    git("config", "branch.main.merge", "refs/heads/main")
+    git("symbolic-ref", "HEAD", "refs/heads/a/main")
+    git("config", "branch.a/main.remote", "first")
+    git("config", "branch.a/main.merge", "refs/heads/main")
     assert git_world.open().place == f"git+{git_world.origin}#state"
-    git("config", "branch.main.remote", ".")  # it follows a branch of this repository
+    git("config", "branch.a/main.remote", ".")  # it follows a branch of this repository
     assert git_world.open().place == "git+https://git.partner.example/a.git#state"
 
 
