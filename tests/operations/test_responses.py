@@ -189,7 +189,7 @@ def test_what_cannot_be_decrypted(directory: Path, identity: Path) -> None:
 
 
 @pytest.mark.parametrize(("content", "name"), [
-    (b"# none\n", "cannot-decrypt"), (b"k3y\n", "bad-identity"), (b"\xff", "identity-unreadable"),
+    (b"# none\n", "cannot-decrypt"), (b"# none\n\nk3y\n", "bad-identity"), (b"\xff", "identity-unreadable"),
     (None, "identity-unreadable"),
 ])  # fmt: skip
 def test_an_identity_that_is_none(directory: Path, identity: Path, content: bytes | None, name: str) -> None:
@@ -198,7 +198,8 @@ def test_an_identity_that_is_none(directory: Path, identity: Path, content: byte
     identity.unlink()
     if content is not None:
         identity.write_bytes(content)
-    assert name == name_of(lambda: Responses(directory).open(text, identity), ReconcilerError)
+    message = raised(ReconcilerError, Responses(directory).open, text, identity)
+    assert (name, name == "bad-identity") == (message.name, "line 3 " in message.what)
     assert name_of(lambda: Responses(directory).open(text, None), SettingsError) == "no-identity"
     assert name_of(lambda: Responses(directory).open(text, identity.parent), SettingsError) == "identity-unreadable"
 

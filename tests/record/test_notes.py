@@ -6,12 +6,13 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import msgspec
 import pytest
 from support.refusals import raised
 
-from reconciler.disk import locked_file
+from reconciler.disk import LockHeld, locked_file
 from reconciler.errors import SettingsError, StoreUnavailable
 from reconciler.record import notes
 from reconciler.record.gates import Note
@@ -120,14 +121,16 @@ def test_a_note_that_is_replaced_while_they_are_read_is_not_missed(tmp_path: Pat
         assert [elsewhere] == found.result(timeout=30)
 
 
-def test_a_note_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
-    """No call may leave for a head that is not remembered, nor for one that others could change."""
+def test_a_note_that_cannot_be_written_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No call may leave for a head that is not remembered, also for lack of a lock, nor for one that others change."""
     (tmp_path / "file").write_text("")
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)
     for path in (tmp_path / "file" / "heads", tmp_path / "open"):
         message = raised(StoreUnavailable, Notes(path).write, FIRST)
         assert ("note-unwritable", str(path)) == (message.name, message.where)
+    monkeypatch.setattr(notes, "locked_file", Mock(side_effect=LockHeld(1, "held")))
+    raised(StoreUnavailable, Notes(tmp_path / "heads").write, FIRST)
 
 
 def test_a_note_that_cannot_be_dropped_is_an_error(tmp_path: Path) -> None:

@@ -188,6 +188,7 @@ def documents() -> dict[str, doc.Document]:
     return {
         "plan": plan_document(PLAN, [GATE], "", [Subscription(OFFERS, ("ONB10011", "Y"), URL, URL, PLACE)]),
         "saved": plan_document(plan(change(), gates=(GATE,), selection=("e/*",)), saved="plan.json"),
+        "saved blocked": plan_document(plan(blocked, other), saved="plan.json"),
         "blocked": plan_document(plan(blocked, other, foreign=(FOREIGN,))), "apply": apply_document(applied()),
         "fine": apply_document(Applied((applied().results[0],), Verdict.DONE, left=plan(unchanged=1))),
         "status": status_document(status()), "removals": removals_document(removals(), PLAN),
