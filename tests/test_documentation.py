@@ -9,8 +9,10 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import Any
 
 import click
 import pytest
@@ -22,10 +24,6 @@ from reconciler.cli.main import cli
 from reconciler.desired import load
 from reconciler.record.fold import LATE_DELIVERY
 from reconciler.record.gates import IN_FLIGHT_AFTER_LOSS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import ModuleType
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "reconciler"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Iterator
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 from support.records import time_of
@@ -14,9 +14,6 @@ from reconciler import errors
 from reconciler.errors import ConfigError, Interrupted, Message, Place, ReconcilerError, Step, step
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.values import SHORTEST_SECRET, later
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @pytest.fixture(params=["UTC", "America/New_York", "Asia/Kolkata"])

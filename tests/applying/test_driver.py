@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest.mock import Mock, PropertyMock
 
 import pytest
@@ -19,11 +19,9 @@ from reconciler.applying.driver import Flag, Performer, _last_answers, _next_eve
 from reconciler.applying.events import Append, CallEnded, Limits, NotAppended, Reread, RereadDone, Ticked
 from reconciler.errors import Message, Refused, StoreUnavailable
 from reconciler.model.address import TargetName
+from reconciler.model.outcome import Answer
+from reconciler.record.journal import Reading
 from reconciler.values import Instant
-
-if TYPE_CHECKING:
-    from reconciler.model.outcome import Answer
-    from reconciler.record.journal import Reading
 
 SILENT = StoreUnavailable(Message("store-silent", "no answer"))
 

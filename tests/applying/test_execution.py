@@ -7,7 +7,8 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import FrameType
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -23,18 +24,12 @@ from reconciler.applying.driver import Performer, _last_answers, message_of
 from reconciler.applying.events import CallEnded, Limits
 from reconciler.applying.execution import carry_out
 from reconciler.errors import Message, StoreUnavailable
+from reconciler.model.desired import Desired
 from reconciler.model.outcome import Answer, Outcome
-from reconciler.model.plan import Verdict
+from reconciler.model.plan import Applied, Verdict
 from reconciler.model.record import Status
 from reconciler.record.facts import Answered, Intended, LossOpened, RemovalRequested, What
 from reconciler.values import Instant
-
-if TYPE_CHECKING:
-    from types import FrameType
-    from typing import Any
-
-    from reconciler.model.desired import Desired
-    from reconciler.model.plan import Applied
 
 LIMITS = Limits(backoff=(0.01,))
 

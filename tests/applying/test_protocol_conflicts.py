@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from msgspec.structs import replace
 from support.applying_bench import BUSY, CREATED, NOT_SENT, SERVICE, TARGET, UNKNOWN, Bench, attempt, known, wanting
@@ -14,13 +12,11 @@ from support.records import linked
 from reconciler.applying.events import Append, Authorised, InterruptAsked, Limits, Reread, RereadFailed
 from reconciler.errors import Message, Refused, StoreUnavailable
 from reconciler.model.address import TargetName
+from reconciler.model.desired import Desired
 from reconciler.model.plan import Block
 from reconciler.record import facts as kinds
+from reconciler.record.facts import AnyFact
 from reconciler.record.gates import Note
-
-if TYPE_CHECKING:
-    from reconciler.model.desired import Desired
-    from reconciler.record.facts import AnyFact
 
 SECRET = kinds.SecretSet(at=AT, attempt="old-z", secret="age:c2VjcmV0")
 LOSS = kinds.LossOpened(at=AT, loss="lost", cause="accepted")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from msgspec.structs import replace
 from support.applying_bench import CREATED, REJECTED, TARGET, UNKNOWN, Bench, code, known, wanting
@@ -13,10 +11,8 @@ from support.memory_record import AT
 from reconciler.applying.calls import local_facts
 from reconciler.applying.events import Limits
 from reconciler.errors import Message
+from reconciler.model.outcome import Answer
 from reconciler.record.facts import RemovalRequested
-
-if TYPE_CHECKING:
-    from reconciler.model.outcome import Answer
 
 
 def moving(*names: str) -> Bench:

@@ -8,21 +8,17 @@ import os
 from functools import partial
 from html import unescape
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from pyrage.x25519 import Identity  # type: ignore[import-untyped]
-from support.command_line import CONFIG
+from support.command_line import CONFIG, CommandLine
 
 from reconciler.applying.events import Limits
 from reconciler.errors import Message, StoreUnavailable
 from reconciler.operations.sandbox import list_subscriptions
+from reconciler.sandbox import Sandbox
 from reconciler.stores.files import FileStore
-
-if TYPE_CHECKING:
-    from support.command_line import CommandLine
-
-    from reconciler.sandbox import Sandbox
 
 NEW = "    new: {eventCodes: [ONB10012], webhookUrl: https://hooks.partner.test/new}\n"
 OTHER = CONFIG.replace("ONB10011", "ONB10011, ONB10012")

@@ -5,17 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from support.command_line import CommandLine
 
 from reconciler.cli.main import run
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from support.command_line import CommandLine
 
 COMMANDS = [
     "state init --complete --yes -q", "plan", "apply --auto-approve -q", "sandbox trigger ONB10011",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import errno
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
 from pyrage.x25519 import Identity  # type: ignore[import-untyped]
+from support.command_line import CommandLine
 from support.memory_project import created
 
 from reconciler.errors import Message, RecordError
@@ -21,11 +23,6 @@ from reconciler.operations.recovery_file import save_facts
 from reconciler.operations.settings import Sources
 from reconciler.sandbox import Sandbox
 from reconciler.stores import files
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from support.command_line import CommandLine
 
 TARGETS = ("europe/staging", "usa/staging")
 SECRET, CLIENT = "RECONCILER_USA_STAGING_CLIENT_SECRET", "RECONCILER_USA_STAGING_CLIENT_ID"

@@ -8,25 +8,20 @@ import os
 import runpy
 import signal
 import sys
+from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Never
+from typing import Any, Never
 from unittest.mock import Mock
 
 import pytest
-from support.command_line import run_here
+from support.command_line import CommandLine, run_here
 
 from reconciler.cli import main
 from reconciler.cli.options import exit_code_of
 from reconciler.errors import Interrupted, Message, ReconcilerError
 from reconciler.model.plan import Verdict
 from reconciler.operations.sandbox import list_subscriptions
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from support.command_line import CommandLine
-
-    from reconciler.sandbox import Sandbox
+from reconciler.sandbox import Sandbox
 
 
 @pytest.mark.parametrize(("words", "code"), [

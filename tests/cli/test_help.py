@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import click
 import pytest
-from support.command_line import commands
+from support.command_line import CommandLine, commands
 from support.unmeasured import unmeasured
 
 from reconciler.cli.commands import Context
 from reconciler.cli.main import cli
-
-if TYPE_CHECKING:
-    from support.command_line import CommandLine
 
 _CONTEXT = click.Context(cli)
 

@@ -6,9 +6,11 @@ The kinds are those of the record and the commands those of the program: one mor
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, get_args
+from pathlib import Path
+from typing import get_args
 
 import pytest
+from support.command_line import CommandLine
 from support.memory_project import created, unknown
 from support.memory_record import AT
 from support.records import linked
@@ -16,11 +18,6 @@ from support.records import linked
 from cli.test_option_pairs import BASES, COMMANDS
 from reconciler.record import facts as kinds
 from reconciler.record.chain import last_head
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from support.command_line import CommandLine
 
 API, URL, OFFERS = "http://127.0.0.1:9", "http://127.0.0.1:9/offers", "europe/staging/offers"
 CONFIG = f"""\

@@ -7,22 +7,16 @@ import json
 import os
 import re
 import shlex
+from collections.abc import Iterator
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-from support.command_line import CONFIG, commands
+from support.command_line import CONFIG, CommandLine, Ran, commands
 from support.lives.life import live
 
 import reconciler as package
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from support.command_line import CommandLine, Ran
-
-    from reconciler.sandbox import Sandbox
+from reconciler.sandbox import Sandbox
 
 OFFERS = "europe/staging/offers"
 OF = {" ".join(path): command for path, command in commands()}

@@ -11,13 +11,13 @@ import json
 import re
 import shlex
 import shutil
+from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import pytest
-from support.command_line import Screen, commands
+from support.command_line import CommandLine, Screen, commands
 from support.memory_project import created, unknown
 from support.memory_record import AT
 from support.records import linked
@@ -29,12 +29,6 @@ from reconciler.operations.sandbox import list_subscriptions
 from reconciler.record.chain import last_head
 from reconciler.record.facts import RemovalRequested
 from reconciler.sandbox import Sandbox
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from support.command_line import CommandLine
-
 
 COMMANDS = dict(commands())
 CONTEXT = click.Context(cli)

@@ -7,11 +7,12 @@ import io
 import json
 import re
 import time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from support.command_line import CONFIG, Screen
+from support.command_line import CONFIG, CommandLine, Screen
 
 from reconciler.cli.consent import Consent, _document
 from reconciler.cli.terminal import Terminal
@@ -19,13 +20,7 @@ from reconciler.errors import Message
 from reconciler.operations.project import Project
 from reconciler.record import statements as said
 from reconciler.record.chain import last_head
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from support.command_line import CommandLine
-
-    from reconciler.sandbox import Sandbox
+from reconciler.sandbox import Sandbox
 
 OFFERS = "europe/staging/offers"
 

@@ -12,11 +12,10 @@ import subprocess
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
 from unittest.mock import Mock
 
 import pytest
-from support.command_line import CONFIG, Screen
+from support.command_line import CONFIG, CommandLine, Screen
 from support.notified import wait_until
 
 from reconciler.cli.notifications import _shown as shown
@@ -25,14 +24,9 @@ from reconciler.errors import Message, Refused
 from reconciler.notifications.captured import Captured
 from reconciler.operations.responses import Response
 from reconciler.receiver.receiver import Behaviour, Delivery
+from reconciler.sandbox import Sandbox
 from reconciler.sandbox.layout import DOCUMENTED_TARGETS
 from reconciler.values import SHORTEST_SECRET
-
-if TYPE_CHECKING:
-    from support.command_line import CommandLine
-
-    from reconciler.sandbox import Sandbox
-
 
 KEY = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
 APPLICATIONS, OFFERS = "europe/staging/applications", "europe/staging/offers"

@@ -13,11 +13,11 @@ import subprocess
 import sys
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from support.command_line import CONFIG, Screen
+from support.command_line import CONFIG, CommandLine, Screen
 from support.configs import PLACES_WITH_CREDENTIALS, SECRET
 from support.plan_values import change, plan
 
@@ -29,9 +29,6 @@ from reconciler.errors import Message, Place, ReconcilerError, Refused, step
 from reconciler.model.address import Address
 from reconciler.model.plan import Action, Done, Result
 from reconciler.reports.document import Document
-
-if TYPE_CHECKING:
-    from support.command_line import CommandLine
 
 _PROGRAM = [sys.executable, "-m", "reconciler"]
 

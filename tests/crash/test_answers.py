@@ -5,14 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from support.machines import HERE, KINDS, Machine, Partner, Places
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 CREATED = ("401-once", "429-retry-after", "half", "empty", "huge")
 UNKNOWN = (

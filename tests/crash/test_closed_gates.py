@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import re
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 from support.git_world import run_git
 from support.lives.advice import commands
 from support.machines import HERE, Machine, Partner, names
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 COMMANDS = (
     "plan", "status", "apply --auto-approve", "doctor", "doctor --write", "removal list", "state show", "state history",

@@ -6,16 +6,12 @@ import shutil
 import signal
 import time
 from itertools import permutations
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
 from support.git_world import run_git
 from support.machines import AFTER_LOSS, KINDS, Machine, Partner, Place, Places, names
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 STEPS = [f"{when}-append:{number}" for number in (1, 2, 3) for when in ("before", "after")]
 PAIRS = [("file", "file"), *permutations(KINDS, 2)]

@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from support.command_line import Ran
 from support.machines import EXECUTABLE, Machine, Partner, Places, limited, names
-
-if TYPE_CHECKING:
-    from support.command_line import Ran
 
 
 def _shell(machine: Machine, line: str) -> Ran:

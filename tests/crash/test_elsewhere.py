@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from support.git_world import run_git
 from support.machines import AFTER_LOSS, HERE, THERE, Machine, Partner, Place, Places, Route, names
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 
 def _sends_nothing_until_it_is_accepted_and_complete(machine: Machine) -> None:

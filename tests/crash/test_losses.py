@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from support.git_world import run_git
 from support.machines import AFTER_LOSS, HERE, THERE, Machine, Partner, Places, names
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def _assert_nothing_is_sent(machine: Machine, *words: str) -> None:

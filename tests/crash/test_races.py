@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from support.machines import HERE, KINDS, THERE, Partner, Places, names
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 OTHER = "europe/other"
 

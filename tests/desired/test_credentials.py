@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from pyrage import x25519  # type: ignore[import-untyped]
 from support.configs import TARGETS, load_beside_targets, load_files, mistakes_in, write
 
 from reconciler.desired import load_sound
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SECRET = "hunter2-tr0ub4dor"
 STAGING_SECRET = "RECONCILER_EUROPE_STAGING_CLIENT_SECRET"

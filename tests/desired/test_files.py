@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from support.configs import TARGETS, load_files, mistakes_in, write
 
 from reconciler.desired import files, load
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 UNDECLARED = "x: 1\nsubscriptions: {a/b: {}}"
 NAMES = ["europe/production", "europe/staging", "usa/staging"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from msgspec.structs import astuple
@@ -12,9 +12,6 @@ from support.configs import TARGETS, load_beside_targets, load_files, mistakes_i
 from reconciler.errors import Place
 from reconciler.model.address import TargetName
 from reconciler.model.desired import Desired, Overlap, ParityException, Replace, Target, Unknown, Verification
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DOCUMENTED = """\
 state: git:reconciler-state

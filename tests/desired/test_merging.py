@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from support.configs import assert_mistakes, load_beside_targets, load_files
 
 from reconciler.model.address import Address
 from reconciler.model.desired import Unknown
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ONE = Address("a/b/one")
 GENERAL = '{eventCodes: [ONB10001], webhookUrl: "{hooks}/general"}'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from support.configs import TARGETS, assert_mistakes, load_beside_targets, marked_places, mistakes_in, write
@@ -12,9 +12,6 @@ from desired.mistaken import KEY, MISTAKEN, in_subscription
 from reconciler.desired import load, load_sound, merging
 from reconciler.desired.mistakes import shown
 from reconciler.errors import ConfigError, Step
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 UNDECLARED = "subscriptions: {¦europe/stagin: {}}\n"
 PLACES = "auth_url: https://login.test, base_url: https://api.test"

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from support.configs import assert_mistakes, load_files, marked_places, mistakes_in, write
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def targets(one: str = "refuse", other: str = "refuse", other_base: str = "https://API.test:443/") -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import yaml
@@ -12,9 +12,6 @@ from support.configs import EXAMPLE, ROOT, load_files
 
 from desired.mistaken import KEY, MISTAKEN, in_subscription, in_target
 from reconciler.desired import load, schema
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SCHEMA = Draft7Validator(schema())
 TARGET = "auth_url: https://x.test, base_url: https://x.test"

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import yaml
 from support.configs import assert_mistakes, load_beside_targets, mistakes_in, write
 
 from reconciler.desired import nodes
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 BARE = """\
 targets: {c/d: {auth_url: https://a.test, base_url: https://b.test}}

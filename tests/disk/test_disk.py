@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Iterator
 from contextlib import nullcontext
 from errno import EACCES, EDQUOT, EINVAL, EIO, ENOLCK, ENOSPC, ENOTSUP, EPERM, EROFS
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Never
+from typing import Never
 
 import pytest
 from support.refusals import raised
@@ -16,9 +17,6 @@ from support.refusals import raised
 from reconciler import disk
 from reconciler.disk import LockHeld, find_host_only_locks, host_only_locks, locked_file
 from reconciler.errors import SettingsError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PROBLEMS = [OSError(ENOSPC, "no space left"), KeyboardInterrupt()]
 

@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from support.unmeasured import unmeasured
 
 from reconciler.sandbox import Sandbox
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 HEAVY = {
     "asyncio", "cryptography", "deepdiff", "dotenv", "httpx", "importlib.metadata", "jinja2", "obstore", "psycopg",

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import signal
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from support import servers
 from support.git_world import GitWorld
 from support.machines import HERE, KINDS, THERE, Partner, Places
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from support.lives import acts, broken
+from support.lives.acts import Profile
+from support.lives.broken import Break
 from support.lives.life import live
 from support.simulation.world import Violation
-
-if TYPE_CHECKING:
-    from support.lives.acts import Profile
-    from support.lives.broken import Break
 
 _CHUNK = 50
 

@@ -10,12 +10,10 @@ People in it say only what is true when they say it, and may paste it late. A ch
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from functools import cache
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 Fact = tuple[Any, ...]
 """A kind, and what belongs to it."""

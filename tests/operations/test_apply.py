@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 import signal
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest.mock import ANY, Mock
 
 import pytest
@@ -28,9 +29,6 @@ from reconciler.operations.plan import make_plan
 from reconciler.operations.project import Flags
 from reconciler.operations.responses import Responses
 from reconciler.operations.settings import Sources
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 US, A, B, C = "usa/staging", "a" * 32, "b" * 32, "c" * 32

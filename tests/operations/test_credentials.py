@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from support.memory_project import desired_of
@@ -13,9 +13,6 @@ from reconciler.model.address import TargetName
 from reconciler.operations.credentials import credentials_of
 from reconciler.operations.project import Flags, Project
 from reconciler.operations.settings import SECRETS_DIR, Sources
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TARGET = TargetName("europe/pre-prod")
 PREFIX = "RECONCILER_EUROPE_PRE_PROD_"

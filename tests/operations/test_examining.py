@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 from unittest.mock import ANY, Mock, call
 
 import pytest
@@ -20,9 +20,6 @@ from reconciler.operations.project import Flags, Project
 from reconciler.operations.recovery_file import save_facts
 from reconciler.operations.settings import SECRETS_DIR, Sources
 from reconciler.record.facts import SecretSet
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 US = "usa/staging"
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -21,11 +22,6 @@ from reconciler.operations.observing import observed
 from reconciler.operations.statements import prepare
 from reconciler.record.facts import Received, SecretSet
 from reconciler.record.statements import ConfirmRemoval, Resolve
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
 
 OFFERS = f"{EU}/offers"
 ID = "0123456789abcdef0123456789abcdef"

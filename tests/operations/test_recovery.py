@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 from unittest.mock import Mock, patch
 
 import pytest
@@ -26,16 +27,10 @@ from reconciler.operations.recovery_file import recover_statement, recovery_mess
 from reconciler.operations.statements import prepare
 from reconciler.planning.planner import verdict_of_plan
 from reconciler.record.chain import parse
-from reconciler.record.facts import Absent, Begun, Closed, Completed, LossOpened, RemovalRequested, Renamed
+from reconciler.record.facts import Absent, AnyFact, Begun, Closed, Completed, LossOpened, RemovalRequested, Renamed
 from reconciler.record.statements import CancelRemoval, Complete, ConfirmRemoval, Recover, Resolve
 from reconciler.reports import terminal
 from reconciler.reports.document import messages_document
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from reconciler.record.facts import AnyFact
 
 OFFERS, LOANS = f"{EU}/offers", f"{EU}/loans"
 ID = "0123456789abcdef0123456789abcdef"

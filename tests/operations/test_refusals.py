@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from collections.abc import Callable
 from http.client import RemoteDisconnected
 from pathlib import Path
-from typing import TYPE_CHECKING
 from unittest.mock import Mock, patch
 
 import pytest
@@ -41,12 +41,8 @@ from reconciler.operations.responses import Responses
 from reconciler.operations.sandbox import list_subscriptions, sandbox_served
 from reconciler.operations.secrets import response_of, secret_statement, secrets_of
 from reconciler.operations.settings import Sources
+from reconciler.record.facts import AnyFact
 from reconciler.record.statements import ConfirmRemoval
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from reconciler.record.facts import AnyFact
 
 OFFERS, LOANS, LOST = f"{EU}/offers", f"{EU}/loans", f"{EU}/lost"
 A, B, D = "a" * 32, "b" * 32, "d" * 32

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyrage  # type: ignore[import-untyped]
 import pytest
@@ -17,9 +17,6 @@ from reconciler.errors import ReconcilerError, RecordError, Refused, SettingsErr
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.operations import responses as operation
 from reconciler.operations.responses import Responses, field_of, seal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ATTEMPT = "0123456789abcdef0123456789abcdef"
 HEAD, BODY = b"HTTP/1.1 201 Created\r\nX-Secret: k3y\r\n\r\n", b'{"secretKey": "k3y"}'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from support.refusals import raised
@@ -14,9 +14,6 @@ from reconciler.http_messages import Response
 from reconciler.http_server import Server
 from reconciler.operations.listening import Listening
 from reconciler.operations.sandbox import delete_subscription, list_subscriptions, sandbox_served, trigger_event
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_whole_loop(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -19,9 +19,6 @@ from reconciler.operations.responses import Responses
 from reconciler.operations.secrets import response_of, save_secret, secret_statement, secrets_by_template, secrets_of
 from reconciler.record.facts import Answered, SecretSet
 from reconciler.record.statements import ConfirmRemoval
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 OFFERS, A, B, C = f"{EU}/offers", "a" * 32, "b" * 32, "c" * 32
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from support.memory_project import desired_of
@@ -13,9 +13,6 @@ from support.refusals import raised
 from reconciler.errors import SettingsError
 from reconciler.operations.project import Flags, Project
 from reconciler.operations.settings import SECRETS_DIR, Sources, hide_secrets
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 NAME = "RECONCILER_EUROPE_STAGING_CLIENT_ID"
 

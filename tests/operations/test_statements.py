@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -18,6 +18,7 @@ from support.refusals import raised
 from reconciler.errors import (
     HeadMoved,
     Message,
+    ReconcilerError,
     RecordMissing,
     Refused,
     SelectionError,
@@ -29,13 +30,9 @@ from reconciler.operations.project import Flags
 from reconciler.operations.statements import CONFLICTS, append, prepare, refuse_unexpected
 from reconciler.planning.duplicates import find_duplicates
 from reconciler.record import statements as said
-from reconciler.record.facts import Begun, Closed, Completed, Exists, LossOpened, Rebound, Received
+from reconciler.record.facts import AnyFact, Begun, Closed, Completed, Exists, LossOpened, Rebound, Received
 from reconciler.record.gates import Note
-
-if TYPE_CHECKING:
-    from reconciler.errors import ReconcilerError
-    from reconciler.record.facts import AnyFact
-    from reconciler.record.statements import Statement
+from reconciler.record.statements import Statement
 
 OFFERS, LOANS = f"{EU}/offers", f"{EU}/loans"
 OWN = "https://hooks.example/{attempt}"

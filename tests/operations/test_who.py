@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 from unittest.mock import Mock
 
 import pytest
@@ -14,9 +14,6 @@ from reconciler.operations.project import Flags, Project
 from reconciler.operations.settings import Sources
 from reconciler.planning.reasons import who
 from reconciler.record.gates import Note
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 NAMES = ("LOGNAME", "USER", "LNAME", "USERNAME")
 

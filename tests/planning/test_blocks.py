@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from msgspec.structs import replace
 from support.refusals import raised
 from support.scene import BY, EUROPE, SERVICE, USA, Scene, actions, address_of, commands, hooks, names, target
 
 from reconciler.errors import Refused, SelectionError
-from reconciler.model.address import Selection
+from reconciler.model.address import Selection, TargetName
 from reconciler.model.desired import Overlap, Replace
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Action, Block
@@ -18,9 +16,6 @@ from reconciler.planning.planner import plan
 from reconciler.planning.reasons import who
 from reconciler.planning.status import removals
 from reconciler.record.gates import Obstacle, Standing, obstacle_messages
-
-if TYPE_CHECKING:
-    from reconciler.model.address import TargetName
 
 OTHER = "https://api.other.example"
 ONE, TWO = (f"sha256:{digit * 64}" for digit in "12")

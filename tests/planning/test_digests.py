@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -10,9 +11,6 @@ from support.scene import BY, EUROPE, START, USA, Scene, hooks, target
 
 from reconciler.model.outcome import Outcome
 from reconciler.record.facts import Begun
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 @pytest.fixture

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from random import Random
 from urllib.parse import urlsplit
 
 from hypothesis import given, settings
@@ -11,30 +12,21 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from support.histories import CODES, addresses, scenes
 from support.records import linked
+from support.scene import Scene
 
-from reconciler.model.address import Selection, matches
+from reconciler.model.address import Address, Selection, matches
 from reconciler.model.desired import Desired, Overlap, Replace
 from reconciler.model.outcome import Outcome
-from reconciler.model.plan import SENDS, Action, Block
+from reconciler.model.plan import SENDS, Action, Block, Change
 from reconciler.model.record import Status
 from reconciler.model.url import filled, normal_url, service_key
 from reconciler.planning import reasons
 from reconciler.planning.evidence import Sighting, match
 from reconciler.planning.planner import plan as make_plan
 from reconciler.planning.status import removals, status
-from reconciler.record.facts import Answered, Begun, Exists, Intended, Rebound, Received, What
+from reconciler.record.facts import Answered, AnyFact, Begun, Exists, Intended, Rebound, Received, What
 from reconciler.record.fold import fold
 from reconciler.record.gates import Obstacle, Standing
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from random import Random
-
-    from support.scene import Scene
-
-    from reconciler.model.address import Address
-    from reconciler.model.plan import Change
-    from reconciler.record.facts import AnyFact
 
 quick = settings(max_examples=40)
 

@@ -7,9 +7,10 @@ A line that is not indented does something, or asks; the indented lines below it
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from msgspec import Struct
@@ -26,9 +27,6 @@ from reconciler.planning.parity import parity
 from reconciler.planning.planner import verdict_of_plan
 from reconciler.planning.status import removals, verdict_of_status
 from reconciler.record.gates import Obstacle
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 TRANSCRIPTS = Path(__file__).with_name("transcripts.txt")
 LIVES = {life.partition("\n")[0]: life for life in TRANSCRIPTS.read_text(encoding="utf-8").split("== ")[1:]}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import socket
 import struct
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from io import BufferedReader, BytesIO
 from threading import Event, active_count, current_thread
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -22,9 +23,6 @@ from reconciler import http_server
 from reconciler.errors import SettingsError
 from reconciler.http_messages import BODY_LIMIT, Malformed, Request, Response, parse_head, read_body
 from reconciler.http_server import Server
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 HEAD = b"POST /offers HTTP/1.1\r\nHost: a.example\r\n"
 LAST = HEAD + b"Connection: close\r\n"

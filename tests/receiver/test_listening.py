@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 from unittest.mock import Mock
 
+import pytest
 from msgspec.structs import replace
 from support.memory_project import MemoryProject, desired_of, unknown
 from support.notified import notification, post, wait_until
@@ -25,11 +26,6 @@ from reconciler.operations.listening import Listening, SignatureCheck, detect_si
 from reconciler.operations.observing import observed
 from reconciler.receiver.receiver import Behaviour
 from reconciler.record.statements import Begin
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
 
 SCHEME = Verification("X-Signature", "hmac-sha256", "sha256=")
 TEMPLATE = "https://hooks.partner.example/offers/{attempt}"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hmac
 import json
 from email.message import Message
+from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,9 +18,6 @@ from support.notified import notification
 from reconciler import receiver
 from reconciler.receiver import BadSignature, NotANotification, RequestRefused, Verification, Verifier, attempt_of
 from reconciler.receiver.verifier import fits
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SCHEME = Verification(header="X-Signature", algorithm="hmac-sha256", prefix="sha256=", encoding="hex")
 BODY = notification()

@@ -5,11 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
 from threading import Barrier
-from typing import TYPE_CHECKING
 
 import pytest
 from support.late_locks import during_the_wait
@@ -22,9 +22,6 @@ from reconciler.receiver import capture_file
 from reconciler.receiver import receiver as module
 from reconciler.receiver.capture_file import CaptureFile
 from reconciler.receiver.receiver import Behaviour, Delivery, Receiver, Refusal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 BAD = Refusal(401, "bad signature")
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from msgspec.structs import replace
 from support.scene import SERVICE, Scene
 
+from reconciler.model.record import Record
 from reconciler.record.facts import Closed, LossOpened
 from reconciler.record.gates import Note, Obstacle, Standing, concerning, is_of, stand
-
-if TYPE_CHECKING:
-    from reconciler.model.record import Record
 
 PLACE = "state.jsonl"
 

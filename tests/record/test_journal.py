@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from support.memory_project import created
@@ -15,9 +15,6 @@ from reconciler.record.chain import last_head, missing, parse
 from reconciler.record.facts import Begun, Closed, LossOpened
 from reconciler.record.gates import Note, Obstacle
 from reconciler.record.journal import Journal
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 OTHER = "0" * 32
 

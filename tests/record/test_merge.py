@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import permutations
 from random import Random
-from typing import TYPE_CHECKING
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
 from msgspec.structs import replace
 from support.records import linked
 
@@ -16,9 +16,6 @@ from reconciler.model.record import Record, Status
 from reconciler.record import facts as kinds
 from reconciler.record.chain import Line, missing
 from reconciler.record.fold import fold
-
-if TYPE_CHECKING:
-    from hypothesis.strategies import DrawFn
 
 Lines = tuple[Line, ...]
 AT, BY = "2026-11-21T00:00:00Z", {"user": "merger"}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 from unittest.mock import Mock
 
 import msgspec
@@ -17,10 +18,6 @@ from reconciler.errors import SettingsError, StoreUnavailable
 from reconciler.record import notes
 from reconciler.record.gates import Note
 from reconciler.record.notes import Notes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 FIRST = Note("r" * 32, ("https://api.example",), "/place", 1, "a" * 64)
 LATER = Note("r" * 32, ("https://api.example",), "/place", 2, "b" * 64)

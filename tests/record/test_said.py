@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import count, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from msgspec import Struct, structs
 from support.command_line import commands_in
@@ -23,17 +23,13 @@ from reconciler.model.outcome import Outcome
 from reconciler.model.record import Attempt, Record
 from reconciler.record import facts as kinds
 from reconciler.record import statements as say
+from reconciler.record.chain import Line
 from reconciler.record.descriptions import describe, subjects
+from reconciler.record.facts import AnyFact
 from reconciler.record.fold import fold
 from reconciler.record.gates import Note, Obstacle, Standing, obstacle_messages, settling
 from reconciler.record.journal import Journal
 from reconciler.record.statement_rows import digest_of, propose
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from reconciler.record.chain import Line
-    from reconciler.record.facts import AnyFact
 
 SAID = Path(__file__).with_name("said.txt")
 AT, BY = time_of(NOW), {"user": "ada"}

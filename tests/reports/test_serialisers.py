@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from html import unescape
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -22,10 +22,6 @@ from reconciler.reports.apply import apply_document
 from reconciler.reports.plan import plan_document
 from reconciler.reports.status import status_document
 from reconciler.reports.words import command_line, harmless_line, visible
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
 
 VERBOSE = terminal.Layout(verbose=True)
 FLAGS = ("--config", "other config")

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from msgspec.structs import replace
@@ -44,10 +44,6 @@ from reconciler.reports.record import history_document, record_document
 from reconciler.reports.removals import removals_document
 from reconciler.reports.status import status_document
 from reports.variants import LATER, NOW, PLACE, PRODUCTION, applies, everything, plans, statuses, variants
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 WHOLE = Path(__file__).with_name("whole.txt")
 OWN = f"{URL}/{{attempt}}"

@@ -6,30 +6,24 @@ import hashlib
 import hmac
 import json
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from pathlib import Path
 from unittest.mock import Mock
 from uuid import UUID
 
 import pytest
+from pytest_httpserver import HTTPServer
 from support.notified import wait_until
 from support.sandbox_client import STAGING, call
 
 from reconciler.sandbox import Sandbox, notification_sender
-from reconciler.sandbox.events import Attempted, notification_body
+from reconciler.sandbox.events import Attempted, Subscription, notification_body
 from reconciler.sandbox.faults import FaultPlan
 from reconciler.sandbox.layout import lay_out
 from reconciler.sandbox.notification_sender import NotificationSender
 from reconciler.sandbox.world import World
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from pytest_httpserver import HTTPServer
-
-    from reconciler.sandbox.events import Subscription
 
 
 def subscribe(sandbox: Sandbox, url: str, *codes: str, target: str = STAGING) -> Subscription:

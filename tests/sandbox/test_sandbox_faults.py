@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import socket
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from textwrap import dedent
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import example, given, settings
@@ -19,9 +19,6 @@ from reconciler.errors import SettingsError
 from reconciler.http_messages import Response
 from reconciler.sandbox import Sandbox, faults
 from reconciler.sandbox.faults import FAULT_NAMES, FAULTS, FaultPlan
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_names_are_documented() -> None:

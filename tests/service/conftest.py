@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from support.certificates import write_certificate
@@ -11,16 +13,10 @@ from support.lending_service import LendingService
 from support.raw_server import RawServer
 from support.service_targets import StubCredentials, make_target
 
+from reconciler.model.desired import Target
 from reconciler.service import tokens
 from reconciler.service.api import ServiceClient
 from reconciler.service.transport import Transport
-
-if TYPE_CHECKING:
-    import socket
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from reconciler.model.desired import Target
 
 
 @pytest.fixture(autouse=True)

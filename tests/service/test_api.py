@@ -6,9 +6,10 @@ import json
 import logging
 import sys
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
+from support.lending_service import LendingService
 from support.raw_server import RawServer, say
 from support.refusals import raised
 from support.service_targets import SECRET, make_target
@@ -16,16 +17,9 @@ from support.service_targets import SECRET, make_target
 from reconciler.errors import CallFailed
 from reconciler.model.desired import account_hash
 from reconciler.model.outcome import Answer, Outcome
-from reconciler.service.api import LeadAnswer
+from reconciler.service.api import LeadAnswer, ServiceClient
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from support.lending_service import LendingService
-
-    from reconciler.service.api import ServiceClient
-
-    Open = Callable[..., ServiceClient]
+Open = Callable[..., ServiceClient]
 
 CODES, URL = ("ONB10011", "LOA10013"), "https://hooks.example/applications"
 TOKEN_1, TOKEN_2 = "token-number-1", "token-number-2"

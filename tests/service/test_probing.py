@@ -5,7 +5,7 @@ from __future__ import annotations
 import email.utils
 import logging
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 from unittest.mock import Mock
 
 import pytest
@@ -15,10 +15,7 @@ from support.raw_server import OK, RawServer, drip, reset, say, wait_for_hangup
 from reconciler.model.plan import Health
 from reconciler.service.probing import Prober, _ahead, examine_server
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Serve = Callable[..., RawServer]
+Serve = Callable[..., RawServer]
 
 
 def dated(seconds: float) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode, urlsafe_b64encode
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -12,9 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.service.redaction import REDACTED, excerpt, redact, reveals
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 TOKEN = "abcDEF123456.ghiJKL7890.mnoPQR"
 HARD = 's3cret/with+odd "characters"=='

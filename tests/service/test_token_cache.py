@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
 from unittest.mock import Mock
 
 import msgspec
@@ -22,9 +22,6 @@ from reconciler.errors import SettingsError, TokenError
 from reconciler.service import clock, tokens
 from reconciler.service.tokens import Purpose, TokenCache
 from reconciler.values import Instant
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PURPOSE = Purpose("https://idp.example", "client-1", "https://api.example/notification")
 SECRET = "hunter2/hunter2"

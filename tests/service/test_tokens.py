@@ -5,27 +5,22 @@ from __future__ import annotations
 import json
 import time
 import traceback
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import time_machine
 from pydantic import SecretStr
+from support.lending_service import LendingService
 from support.raw_server import RawServer, reset, say, wait_for_hangup
 from support.service_targets import SECRET, StubCredentials, make_target
 
 from reconciler.errors import TokenError
 from reconciler.model.desired import API_NAMES
+from reconciler.service.api import ServiceClient
 from reconciler.service.tokens import PAUSES
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from support.lending_service import LendingService
-
-    from reconciler.service.api import ServiceClient
-
-    Open = Callable[..., ServiceClient]
+Open = Callable[..., ServiceClient]
 
 
 def failure(service: ServiceClient) -> str:

@@ -5,28 +5,23 @@ from __future__ import annotations
 import gc
 import logging
 import socket
+import ssl
 import threading
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
 from unittest.mock import Mock
 
 import httpx
 import pytest
 from support.kinds import of_kind
-from support.raw_server import OK, RawServer, drip, read_request, reset, say, wait_for_hangup
+from support.raw_server import OK, RawServer, Script, drip, read_request, reset, say, wait_for_hangup
 
 from reconciler.errors import SettingsError
 from reconciler.service import transport as transport_module
 from reconciler.service.transport import BODY_LIMIT, MEANINGS, Failure, Reply, Transport, meaning_of
 
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Callable
-
-    from support.raw_server import Script
-
-    Serve = Callable[..., RawServer]
+Serve = Callable[..., RawServer]
 
 
 class Asked:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import pytest
@@ -14,24 +15,19 @@ from support.interleaving.schedules import Actor, Explored, Node, explore, run_a
 from support.interleaving.world import SETTLED, World, recorded_or_saved
 from support.memory_record import record_of, unchanged_read_once
 from support.simulation import broken
+from support.simulation.broken import Break
 from support.simulation.world import WALL, Created, Promise, Violation
 
 from reconciler.applying import execution
 from reconciler.errors import RecordDamaged
 from reconciler.model.address import Address
+from reconciler.model.desired import Desired
 from reconciler.model.plan import Applied, Done
 from reconciler.operations.copying import Copy
 from reconciler.record.facts import AnyFact, Intended, What
 from reconciler.record.fold import fold
 from reconciler.record.statements import AcceptLoss, Complete
 from reconciler.values import stamp
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from support.simulation.broken import Break
-
-    from reconciler.model.desired import Desired
 
 A, B = "memory:a", "memory:b"
 EU, US = "europe/staging", "usa/staging"

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Iterator
 from itertools import count
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from support.endpoint import Endpoint
@@ -17,10 +18,6 @@ from support.simulation.lost_answers import WAYS, Figures, Lost, Way, table
 
 from reconciler.model.record import Status
 from reconciler.planning import status
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 SHARED, SHARED_DENIED, OWN, OWN_DENIED, OWN_RETRY = WAYS
 

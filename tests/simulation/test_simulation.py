@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import pytest
 from support.simulation import broken
+from support.simulation.broken import Break
 from support.simulation.simulation import Simulation
 from support.simulation.world import Promise, Violation, World
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from support.simulation.broken import Break
 
 Odds = dict[str, float]
 CALM: Odds = {"rollback": 0.0, "loss": 0.0}

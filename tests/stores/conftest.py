@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import os
 import uuid
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from msgspec import Struct
 from support import servers
 from support.git_world import GitWorld
 
+from reconciler.record.store import Store
 from reconciler.stores.location import open_store
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from reconciler.record.store import Store
 
 _FOREIGN = ("RECONCILER_", "GIT_", "AWS_", "AZURE_", "GOOGLE_", "PG", "XDG_")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import pytest
 from support.records import add, add_in_the_end, begin, begun, lines_of, linked, named, names_of, sample
@@ -13,9 +12,7 @@ from support.refusals import raised
 from reconciler.errors import HeadMoved, StoreUnavailable
 from reconciler.record.chain import last_head
 from reconciler.record.store import Stored
-
-if TYPE_CHECKING:
-    from stores.conftest import Site
+from stores.conftest import Site
 
 _RACERS = 5
 

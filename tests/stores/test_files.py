@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
@@ -15,14 +15,9 @@ from support.refusals import raised
 
 from reconciler import disk
 from reconciler.errors import HeadMoved, RecordError, StoreUnavailable
-from reconciler.record.store import Stored
+from reconciler.record.store import Store, Stored
 from reconciler.stores import files
 from reconciler.stores.files import FileStore
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from reconciler.record.store import Store
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import fcntl
 import os
 import select
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 from unittest.mock import DEFAULT, Mock
 
 import pytest
@@ -17,17 +17,12 @@ from support.refusals import raised
 
 from reconciler.disk import LockHeld
 from reconciler.errors import HeadMoved, ReconcilerError, RecordError, SettingsError, StoreUnavailable
-from reconciler.record.store import head_moved
+from reconciler.record.store import Store, head_moved
 from reconciler.stores.git import branch, cache, command
+from reconciler.stores.git.cache import BranchUpdate
 from reconciler.stores.git.command import CONNECTION, reason
 from reconciler.stores.git.remote import remote_of
 from reconciler.stores.location import open_store
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from reconciler.record.store import Store
-    from reconciler.stores.git.cache import BranchUpdate
 
 HEAD = "state-head"
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 from unittest.mock import Mock
 
 import obstore
@@ -21,11 +22,7 @@ from reconciler.errors import HeadMoved, Message, ReconcilerError, RecordDamaged
 from reconciler.record.chain import last_head, parse
 from reconciler.stores import objects as buckets
 from reconciler.stores.objects import Bucket, Conflict, Held, ObjectStore, open_objects
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from stores.conftest import Site
+from stores.conftest import Site
 
 Fault = Literal[
     "stale list", "stale read", "conflict after success", "conflict with nothing", "lost answer", "lost request",

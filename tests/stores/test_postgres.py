@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest.mock import Mock
 
 import psycopg
@@ -15,13 +16,9 @@ from support.refusals import raised
 from support.tcp_proxy import Proxy
 
 from reconciler.errors import HeadMoved, StoreUnavailable
+from reconciler.record.store import Store
 from reconciler.stores import postgres as module
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from reconciler.record.store import Store
-    from stores.conftest import Site
+from stores.conftest import Site
 
 
 @pytest.fixture

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self, TypeVar
+from collections.abc import Sequence
+from typing import Self, TypeVar
 
+from reconciler.applying.append_queue import AppendQueue
 from reconciler.applying.driver import Inbox, Performer
-from reconciler.applying.events import Append, Authorise, Authorised, CallEnded, Limits, Reread, Send, Ticked
+from reconciler.applying.events import (
+    Append,
+    Authorise,
+    Authorised,
+    CallEnded,
+    Effect,
+    Event,
+    Limits,
+    Reread,
+    Send,
+    Ticked,
+)
 from reconciler.applying.execution import begin
 from reconciler.errors import Message
 from reconciler.model.address import TargetName
+from reconciler.model.desired import Desired
 from reconciler.model.outcome import Answer, Outcome
+from reconciler.model.plan import Plan, Result
+from reconciler.model.record import Record
 from reconciler.record.facts import AnyFact, Exists, What
+from reconciler.record.journal import Reading
 from reconciler.values import Instant
 from support.desired_values import desired_of, plan_for, ports_of, target_of
 from support.memory_record import AT, MemoryNotes, MemoryStore, append, facts_after, journal_of, record_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reconciler.applying.append_queue import AppendQueue
-    from reconciler.applying.events import Effect, Event
-    from reconciler.model.desired import Desired
-    from reconciler.model.plan import Plan, Result
-    from reconciler.model.record import Record
-    from reconciler.record.journal import Reading
 
 E = TypeVar("E")
 

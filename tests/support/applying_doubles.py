@@ -5,24 +5,20 @@ from __future__ import annotations
 import os
 import threading
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
 from reconciler.applying.driver import Inbox, Ports
 from reconciler.errors import Message
+from reconciler.model.desired import Desired
 from reconciler.model.outcome import Answer, Outcome
+from reconciler.model.plan import Plan
+from reconciler.record.facts import AnyFact
+from reconciler.record.journal import Reading
 from reconciler.values import Instant
 from support.desired_values import plan_for, ports_of
 from support.memory_record import MemoryNotes, MemoryStore, journal_of, record_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from reconciler.model.desired import Desired
-    from reconciler.model.plan import Plan
-    from reconciler.record.facts import AnyFact
-    from reconciler.record.journal import Reading
 
 
 def now() -> Instant:

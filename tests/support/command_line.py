@@ -8,21 +8,17 @@ import os
 import re
 import shlex
 import signal
+from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import click
+import pytest
 
 from reconciler.cli.commands import Command, Group
 from reconciler.cli.main import cli, run
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    import pytest
-
-    from reconciler.errors import Message
+from reconciler.errors import Message
 
 CONFIG = """\
 targets:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from reconciler.desired import load
 from reconciler.errors import ConfigError, Message
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from reconciler.model.desired import Desired
+from reconciler.model.desired import Desired
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = {name: ROOT.joinpath("config", name).read_text() for name in ("targets.yaml", "subscriptions.yaml")}

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from reconciler.applying.driver import Inbox, Ports
 from reconciler.errors import Message, Place
 from reconciler.model.address import Address, Selection, TargetName
 from reconciler.model.desired import Desired, Overlap, Replace, Subscription, Target, Unknown
+from reconciler.model.plan import Plan
 from reconciler.planning.planner import plan
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from reconciler.model.plan import Plan
-    from reconciler.record.facts import AnyFact
-    from reconciler.record.journal import Journal, Reading
+from reconciler.record.facts import AnyFact
+from reconciler.record.journal import Journal, Reading
 
 NOWHERE = Place("config/all.yaml", 1, 1)
 

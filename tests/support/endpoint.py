@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from contextlib import chdir
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import CodeType
+from types import CodeType
+from typing import Any
 
 PAGE = Path(__file__).parents[2] / ".github" / "RECEIVER.md"
 

@@ -5,14 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from reconciler.record.store import Store
 from reconciler.stores.location import open_store
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from reconciler.record.store import Store
 
 SOMEBODY = ("-c", "user.name=Somebody", "-c", "user.email=somebody@partner.example")
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
 
 from reconciler.model.address import Address, TargetName
 from reconciler.model.desired import Overlap, Replace, Unknown
@@ -12,11 +13,6 @@ from reconciler.model.outcome import Outcome
 from reconciler.model.record import Status
 from reconciler.model.url import normal_url, service_key
 from support.scene import EUROPE, SERVICE, USA, Scene, target
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from hypothesis.strategies import DrawFn
 
 ALONE = TargetName("usa/production")
 SERVICES = {EUROPE: SERVICE, USA: "https://API.service.example:443", ALONE: "https://api.alone.example"}

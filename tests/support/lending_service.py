@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
+import socket
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from support.raw_server import RawServer
 
-if TYPE_CHECKING:
-    import socket
-
-    Scripted = tuple[int, str] | tuple[int, str, dict[str, str]]
+Scripted = tuple[int, str] | tuple[int, str, dict[str, str]]
 
 AUDIENCE_BASE = "https://api.example"
 

@@ -19,11 +19,12 @@ import time
 import uuid
 from base64 import b64encode
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 from urllib.parse import quote
 from urllib.request import urlopen
 
@@ -34,9 +35,6 @@ from support import servers
 from support.command_line import Ran
 from support.git_world import GitWorld
 from support.warm import Forked, WarmProgram
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 EXECUTABLE = Path(sys.executable).parent / "reconciler"
 CLOCK = Path(__file__).parent / "clock"

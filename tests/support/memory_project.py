@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reconciler.model.address import Address, TargetName
 from reconciler.model.desired import Desired, Subscription
 from reconciler.model.outcome import Outcome
+from reconciler.model.record import Record
 from reconciler.operations.project import Flags, Project
 from reconciler.operations.settings import Sources
 from reconciler.operations.statements import AppendResult, append, prepare
 from reconciler.record.chain import parse
 from reconciler.record.facts import Answered, AnyFact, Intended, What
 from reconciler.record.fold import fold
+from reconciler.record.statements import Statement
 from reconciler.values import stamp
 from support.desired_values import NOWHERE, target_of
 from support.memory_record import MemoryNotes, MemoryStore, record_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from reconciler.model.record import Record
-    from reconciler.record.statements import Statement
 
 NOW = 1_800_000_000.0
 EU, API, URL = "europe/staging", "https://api.example", "https://hooks.example/{}"

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from pathlib import Path
 from unittest.mock import patch
 
 from reconciler.errors import HeadMoved, Message, StoreUnavailable
+from reconciler.model.record import Record
 from reconciler.record import chain, journal
 from reconciler.record.chain import START, Line, complete, last_head, link
 from reconciler.record.facts import AnyFact, Begun, Completed, LossOpened
 from reconciler.record.fold import fold
+from reconciler.record.gates import Note
 from reconciler.record.journal import Journal, Reading
 from reconciler.record.notes import Notes
 from reconciler.record.store import Stored
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    from reconciler.model.record import Record
-    from reconciler.record.gates import Note
 
 AT = "2026-01-01T00:00:00Z"
 RECORD = "5f0c8f5e9a1d4b7c8e2f3a4b5c6d7e8f"

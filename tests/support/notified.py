@@ -6,13 +6,11 @@ import json
 import select
 import socket
 import time
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from http.client import HTTPConnection
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 OFFER = {
     "OfferId": "0b9d5d5c-8a57-4c0e-9a51-3f8f0f0d6a11", "YouWillGet": "1000.50", "YouWillRepay": "1E+3",

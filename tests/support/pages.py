@@ -6,7 +6,8 @@ import json
 import re
 import subprocess
 from html import unescape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -19,9 +20,6 @@ from reconciler.reports.plan import plan_document
 from reconciler.reports.status import status_document
 from support.scene import EUROPE, USA, Scene, hooks, target
 from support.servers import component
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PRODUCTION = TargetName("europe/production")
 RUN = (("Commit", "9fceb02d0ae598e95dc970b74767f19372d61af8"), ("Pull request", "#12"))

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 import struct
 import threading
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Callable
-
-    Script = Callable[[socket.socket], None]
+Script = Callable[[socket.socket], None]
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Kind: first\r\n\r\nok"
 

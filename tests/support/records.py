@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from reconciler.errors import HeadMoved
 from reconciler.record.chain import Line, last_head, link, parse
 from reconciler.record.facts import AnyFact, Begun
+from reconciler.record.store import Store
 from reconciler.values import stamp
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reconciler.record.store import Store
 
 AT = "2026-01-01T00:00:00Z"
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ParamSpec
+from collections.abc import Callable
+from typing import ParamSpec
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from reconciler.errors import Message, ReconcilerError
+from reconciler.errors import Message, ReconcilerError
 
 P = ParamSpec("P")
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import closing
 from http.client import HTTPConnection
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from reconciler.sandbox import Sandbox
+from reconciler.sandbox import Sandbox
 
 STAGING = "europe/staging"
 WANTED = {"eventCodes": ["ONB10001", "LOA10013"], "webhookUrl": "https://hooks.partner.example/applications"}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -12,6 +12,8 @@ from reconciler.model.address import Address, Selection, TargetName
 from reconciler.model.desired import Desired, Overlap, ParityException, Replace, Subscription, Target, Unknown
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import SENDS, Action, Change, Plan
+from reconciler.model.record import Attempt, Record
+from reconciler.model.status import ProjectStatus
 from reconciler.model.url import filled, has_attempt
 from reconciler.planning.planner import plan
 from reconciler.planning.status import status
@@ -21,12 +23,6 @@ from reconciler.record.gates import Obstacle, Standing
 from reconciler.values import stamp
 from support.command_line import commands_in
 from support.records import linked
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from reconciler.model.record import Attempt, Record
-    from reconciler.model.status import ProjectStatus
 
 EUROPE = TargetName("europe/staging")
 USA = TargetName("usa/staging")

@@ -18,16 +18,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Mapping, Sequence
 from email.utils import formatdate
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.request import Request, urlopen
 
 import psycopg
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 PASSWORD = "correct-horse-battery"
 BUCKET = "records"

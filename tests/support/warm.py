@@ -15,13 +15,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NoReturn
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from typing import IO, Any, NoReturn
 
 _PATIENCE = 60.0  # seconds for a command to end, at most
 

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 import pyrage  # type: ignore[import-untyped]
 import pytest
 from support.forge import ACTION, CALLER, RECORD, REPOSITORY, Forge, for_act
 
 from reconciler.sandbox import Sandbox
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 REGIONS = ("asia-south", "europe", "usa")
 STAGES = ("staging", "production")

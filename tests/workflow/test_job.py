@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import job
 import pytest
@@ -12,9 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.reports.words import harmless_line
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

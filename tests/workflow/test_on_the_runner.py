@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from support.forge import TAKEN, Forge, Job
 
-if TYPE_CHECKING:
-    from reconciler.sandbox import Sandbox
+from reconciler.sandbox import Sandbox
 
 pytestmark = pytest.mark.timeout(300)  # each runs several workflows, which are bounded by themselves
 

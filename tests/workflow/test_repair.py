@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import job
 import pytest
 import stage as repair
 from support.forge import TAKEN
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 STAGES = ["staging", "production"]
 DIGEST = f"sha256:{'0' * 64}"

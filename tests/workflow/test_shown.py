@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import job
 import msgspec
@@ -17,9 +18,6 @@ from reconciler.model.outcome import Outcome
 from reconciler.model.plan import SENDS
 from reconciler.operations.plan_file import SavedChange, SavedPlan, SavedRecord, unreviewed_changes
 from reconciler.reports.json import plan_json, render
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def change(address: str, digest: str, action: str = "create", **more: Any) -> SavedChange:

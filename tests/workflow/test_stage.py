@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import job
 import pytest
 import stage as script
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

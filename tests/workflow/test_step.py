@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import job
 import pytest
 import stage
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

@@ -6,16 +6,14 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 from packaging.requirements import Requirement
 from support.forge import ACTION, ROOT, WORKFLOWS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 BIN = Path(sys.executable).parent
 PLAN, APPLY = WORKFLOWS

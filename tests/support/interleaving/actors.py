@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
 from reconciler.applying.driver import Performer
 from reconciler.applying.events import Effect, Event, Ticked
 from reconciler.applying.execution import begin, conclude
+from reconciler.applying.protocol import Run
 from reconciler.errors import Message, ReconcilerError
+from reconciler.model.address import TargetName
+from reconciler.model.desired import Desired
 from reconciler.model.outcome import Answer, Outcome
+from reconciler.model.plan import Plan
 from reconciler.operations.recovery_file import _origin
 from reconciler.record.chain import Line
+from reconciler.record.facts import AnyFact
 from reconciler.record.journal import Journal, Reading
 from reconciler.record.statements import AcceptLoss, Complete, Recover, Resolve
 from reconciler.values import Instant
@@ -23,15 +29,6 @@ from support.interleaving.world import SETTLED, PortNotes, PortStore, World
 from support.memory_project import MemoryProject
 from support.simulation.machine import LIMITS
 from support.simulation.world import WALL
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from reconciler.applying.protocol import Run
-    from reconciler.model.address import TargetName
-    from reconciler.model.desired import Desired
-    from reconciler.model.plan import Plan
-    from reconciler.record.facts import AnyFact
 
 
 class Applying(Actor):

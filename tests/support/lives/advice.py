@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from support.command_line import Ran
 from support.lives.world import Request
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from support.command_line import Ran
 
 _COMMAND = re.compile(r"^\s+(?:\| )?(reconciler .*)$")
 _WHEN = re.compile(r"\b(?:from|after) (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)[,:]", re.IGNORECASE)

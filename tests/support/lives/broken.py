@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from reconciler.model.record import Attempt
@@ -13,12 +15,7 @@ from reconciler.record import attempt_rows, gates, journal, statement_rows
 from reconciler.record.facts import LossOpened
 from reconciler.record.gates import Obstacle
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pytest
-
-    Break = Callable[[pytest.MonkeyPatch], None]
+Break = Callable[[pytest.MonkeyPatch], None]
 
 
 def _without(patch: pytest.MonkeyPatch, *obstacles: Obstacle) -> None:

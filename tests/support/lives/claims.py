@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from reconciler.model.record import Attempt, Record
 from reconciler.model.url import has_attempt, normal_url
-
-if TYPE_CHECKING:
-    from reconciler.model.record import Attempt, Record
-    from support.lives.machine import Machine
-    from support.lives.world import World
+from support.lives.machine import Machine
+from support.lives.world import World
 
 SILENT = (
     "rebind", "apply", "plan", "status", "show", "list", "request", "recover", "copy", "init", "verify", "history",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import pyrage  # type: ignore[import-untyped]
 
@@ -15,9 +15,6 @@ from support.lives.machine import Machine, Machines
 from support.lives.person import People
 from support.lives.world import ONE, TWO, Wanted, World
 from support.simulation.world import Violation
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 MOVES = 45
 KINDS = {

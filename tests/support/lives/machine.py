@@ -8,8 +8,10 @@ import shutil
 import signal
 import sys
 from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -17,8 +19,10 @@ from msgspec.structs import replace
 from reconciler.applying import execution
 from reconciler.applying.driver import Performer, Ports
 from reconciler.applying.events import Append, Reread, Send, Ticked
+from reconciler.applying.protocol import Run
 from reconciler.cli.main import run
 from reconciler.model.outcome import Answer, Outcome
+from reconciler.model.record import Record
 from reconciler.operations import apply as apply_operation
 from reconciler.operations import responses
 from reconciler.operations.project import Project
@@ -30,13 +34,6 @@ from support.command_line import Ran
 from support.lives.world import Promise, Shelf, Subscription, Wanted, World
 from support.simulation.machine import Killed
 from support.simulation.world import Violation
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    from reconciler.applying.protocol import Run
-    from reconciler.model.record import Record
 
 ROOT = "/work"
 _TARGETS = ("EUROPE_STAGING", "USA_STAGING")

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from random import Random
 
 from msgspec import Struct
 
+from support.command_line import Ran
 from support.lives import advice as reading
 from support.lives import claims
-
-if TYPE_CHECKING:
-    from random import Random
-
-    from support.command_line import Ran
-    from support.lives.advice import Advice
-    from support.lives.machine import Machine
-    from support.lives.world import World
+from support.lives.advice import Advice
+from support.lives.machine import Machine
+from support.lives.world import World
 
 IN_FLIGHT = 60 + 300 + 15
 """Seconds after an accepted loss from when it can be said what exists."""

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from random import Random
+from typing import Any, NoReturn
 
 from msgspec import Struct
 
 from reconciler.errors import HeadMoved, StoreUnavailable
+from reconciler.model.record import Attempt, Record
 from reconciler.model.url import normal_url, service_key
 from reconciler.record.chain import complete, last_head, parse
 from reconciler.record.fold import fold
+from reconciler.record.store import Stored
 from support.memory_record import DOWN, MOVED, MemoryStore
 from support.simulation.world import Timeline, Violation
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from random import Random
-
-    from reconciler.model.record import Attempt, Record
-    from reconciler.record.store import Stored
 
 BEGINNING = 1_800_000_000.0
 ONE, TWO, ALIAS = "https://api.one.test", "https://api.two.test", "https://api.renamed.test"

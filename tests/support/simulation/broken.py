@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from reconciler.applying import calls, creates, driver, execution
@@ -16,12 +18,7 @@ from reconciler.model.plan import Done, Verdict
 from reconciler.record.facts import Answered
 from support.memory_record import MemoryStore
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pytest
-
-    Break = Callable[[pytest.MonkeyPatch], None]
+Break = Callable[[pytest.MonkeyPatch], None]
 
 
 def forget_outcomes(patch: pytest.MonkeyPatch) -> None:

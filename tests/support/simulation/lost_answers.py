@@ -7,7 +7,9 @@ observed, an apply runs, and the operator removes what was requested the day bef
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 from msgspec import Struct
@@ -26,11 +28,6 @@ from support.endpoint import Endpoint
 from support.memory_project import MemoryProject
 from support.simulation.machine import LIMITS, Machine
 from support.simulation.world import ODDS, WALL, Created, World
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
 
 OUTAGE = {**dict.fromkeys(ODDS, 0.0), "not_created": 0.25, "late": 0.1, "answer_lost": 0.2}
 _HOOKS = "https://hooks.example"

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from reconciler.applying.driver import Inbox, Performer
 from reconciler.applying.events import Append, Effect, Event, InterruptAsked, Limits, Reread, Ticked
 from reconciler.applying.execution import begin, conclude
+from reconciler.applying.protocol import Run
 from reconciler.errors import Message, ReconcilerError, TokenError
+from reconciler.model.desired import Desired
 from reconciler.model.outcome import Answer, Outcome
 from reconciler.model.plan import SENDS, Applied, Done, Plan, Verdict
 from reconciler.record.facts import Answered, AnyFact, Intended
+from reconciler.record.journal import Reading
 from reconciler.values import Instant
 from support.desired_values import plan_for, ports_of
 from support.memory_record import MemoryNotes, journal_of
 from support.simulation.world import WALL, Promise, Violation, World
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from reconciler.applying.protocol import Run
-    from reconciler.model.desired import Desired
-    from reconciler.record.journal import Reading
 
 LIMITS = Limits(parallelism=3)
 _CLOCKS = 13.0  # seconds that a clock may be set by while a call waits

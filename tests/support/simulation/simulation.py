@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 from unittest.mock import patch
 
 from reconciler.applying import execution
 from reconciler.errors import ReconcilerError
+from reconciler.model.desired import Desired
 from reconciler.model.record import Status
 from reconciler.model.url import normal_url
 from reconciler.record import facts as kinds
 from reconciler.record.chain import parse
+from reconciler.record.journal import Reading
 from reconciler.values import stamp
 from support.desired_values import desired_of, plan_for, target_of
 from support.memory_record import MemoryNotes, journal_of, unchanged_read_once
 from support.simulation.machine import LIMITS, Machine
 from support.simulation.world import WALL, Promise, Violation, World
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from reconciler.model.desired import Desired
-    from reconciler.record.journal import Reading
 
 _SETTLED = LIMITS.settled_in + 30.0  # seconds after which no call is in flight, whatever the clocks say
 _TARGETS = ("europe/staging", "europe/production", "usa/staging")

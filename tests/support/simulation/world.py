@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from itertools import count
 from random import Random
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -14,12 +14,8 @@ from reconciler.errors import HeadMoved, StoreUnavailable
 from reconciler.model.url import normal_url
 from reconciler.record import chain
 from reconciler.record.facts import Answered, Intended, What
+from reconciler.record.store import Stored
 from support.memory_record import DOWN, MOVED, MemoryStore, record_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from reconciler.record.store import Stored
 
 WALL = 1_800_000_000.0
 
