@@ -224,3 +224,17 @@ def test_threads_decode_with_decoders_made_before(room: str) -> None:
         if any(keyword.arg == "type" for keyword in node.keywords)
     ]
     assert [] == late
+
+
+def test_no_test_sleeps_for_long() -> None:
+    """Where a test must let time pass, that is 0.2 s at most in one call; those that kill processes at random aside."""
+    sleeps = [
+        ast.unparse(node)
+        for path in Path(__file__).parents[1].rglob("*.py")
+        if path.parent.name != "crash"
+        for node in nodes(path)
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "sleep"
+        for number in re.findall(r"\d+\.?\d*", ast.unparse(node))
+        if float(number) > 0.2
+    ]
+    assert [] == sleeps
