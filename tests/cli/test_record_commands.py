@@ -91,6 +91,7 @@ def test_what_weakens_a_gate_wants_to_be_agreed_to(project: CommandLine) -> None
     assert "what exists is recorded: loss " in refused.err
     shown = project.fine("state", "complete", "--dry-run").out
     digest = shown[shown.index("sha256:") :].split(". ")[0]
+    assert f"--expect-digest {digest}\n" in refused.err
     assert project("state", "complete", "--expect-digest", "sha256:other").code == 1
     project.fine("state", "complete", "--expect-digest", digest)
     assert "Plan: 2 to create" in project.fine("plan").out
@@ -175,7 +176,7 @@ def test_a_contradiction_is_recorded_with_force_alone(applied: CommandLine) -> N
 
 
 def test_a_command_that_has_changed_something_says_so(project: CommandLine, sandbox: Sandbox, tmp_path: Path) -> None:
-    """Before its last text: if that cannot be printed, nobody is to repeat the command."""
+    """Before its last text, and not earlier: if that alone cannot be printed, nobody is to repeat the command."""
     (project.directory / "lead").write_text("{}")
     place = str(tmp_path / "sandbox" / "state.jsonl")
     for words in (
@@ -186,7 +187,7 @@ def test_a_command_that_has_changed_something_says_so(project: CommandLine, sand
         with project.environment.context() as patch:
             patch.setattr(Terminal, "print", lambda terminal, _, done=done: done.append(terminal._is_done))
             project.fine(*words)
-        assert done[-1:] == [True], words
+        assert done == [False] * (len(done) - 1) + [True], words
 
 
 def test_an_unknown_outcome_is_resolved(project: CommandLine, sandbox: Sandbox) -> None:

@@ -149,11 +149,12 @@ def test_validate_annotates_for_github(project: CommandLine) -> None:
 
 def test_a_secret_is_masked_in_actions(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Line by line, on stderr, and only in Actions."""
+    monkeypatch.setenv("GITHUB_ACTIONS", "false")
     mask(["a"])
     assert capsys.readouterr().err == ""
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    mask(["a\r\nb", "a", " ", "5%"])
-    assert capsys.readouterr() == ("", "::add-mask::a\n::add-mask::b\n::add-mask::5%25\n")
+    mask(["a\r\nb", "a", " ", " 5%"])
+    assert capsys.readouterr() == ("", "::add-mask::a\n::add-mask::b\n::add-mask:: 5%25\n")
 
 
 def test_the_environment_of_children_holds_no_client_secret(project: CommandLine) -> None:
@@ -333,7 +334,9 @@ def test_each_stream_has_its_own_width(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, screen in screens.items():
         monkeypatch.setattr(sys, name, screen)
     monkeypatch.setattr("reconciler.cli.terminal.columns", lambda stream: 90 if stream is screens["stdout"] else 40)
-    Terminal({"color": "never"}).warn(Message("m", "word " * 40))
+    terminal, text = Terminal({"color": "never"}), "word " * 40
+    terminal.warn(Message("m", text))
+    terminal.tell(Document("d", text), is_needed=True)
     assert 30 < max(map(len, screens["stderr"].getvalue().splitlines())) <= 40
 
 
