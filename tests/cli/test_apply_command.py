@@ -77,8 +77,9 @@ def test_an_error_beside_a_document_is_told(project: CommandLine, sandbox: Sandb
 
 
 def test_a_removal_is_in_the_document_of_its_apply(applied: CommandLine) -> None:
-    """With the message to the operator."""
+    """With the message to the operator; it too wants approval."""
     applied.write_config(CONFIG.partition("    applications:")[0])
+    assert (1, "") == applied("apply")[:2]
     (letter,) = applied.fine("apply", "--auto-approve", "--format", "json").document["removal_requests"]
     assert letter["address"] == "europe/staging/applications"
     assert "https://hooks.partner.test/a/" in letter["text"]

@@ -220,9 +220,9 @@ def test_settings_are_of_the_directory_of_the_command(project: CommandLine) -> N
     """The `.env` beside another configuration belongs to another checkout."""
     (project.directory / "other").mkdir()
     (project.directory / "config").rename(project.directory / "other" / "config")
-    for where, state in ((".", "here.jsonl"), ("other", "there.jsonl")):
+    for where, state in ((".", "own.jsonl"), ("other", "foreign.jsonl")):
         (project.directory / where / ".env").write_text(f"RECONCILER_STATE={state}\n")
-    assert "here.jsonl" in project.fine("--config", "other/config", "state", "init", "--dry-run").out
+    assert "own.jsonl" in project.fine("--config", "other/config", "state", "init", "--dry-run").out
 
 
 def test_a_removal_is_requested_listed_and_confirmed(applied: CommandLine) -> None:
