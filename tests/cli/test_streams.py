@@ -138,9 +138,10 @@ def test_validate_annotates_for_github(project: CommandLine) -> None:
     message = Message("m", "50%\nmore", "", (), Place("a:b,c", 1, 2))
     assert annotation(message, "error") == "::error file=a%3Ab%2Cc,line=1,col=2::50%25%0Amore"
     assert annotation(Message("m", "x"), "warning") == "::warning::x"
-    for root, shown in ((project.directory.parent, "project/config/a.yaml"), ("/elsewhere", "config/a.yaml")):
+    config = "../project/config"
+    for root, shown in ((project.directory.parent, "project/config/a.yaml"), ("/elsewhere", f"{config}/a.yaml")):
         project.environment.setenv("GITHUB_WORKSPACE", str(root))
-        assert f"file={shown}," in project("validate", "--format", "github").out
+        assert f"file={shown}," in project("validate", "--config", config, "--format", "github").out
     project.write_config(CONFIG.replace("ONB10011", "XYZ10011"))
     assert project.fine("validate", "--format", "github").out.startswith("::warning file=")
     project.write_config()
@@ -391,7 +392,7 @@ def test_facts_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(*f"GITHUB_{pair}".split("="))
     run = ("Run", "https://g/o/r/actions/runs/7")
     assert run_facts() == (("Commit", "c0ffee"), ("Author", "ada"), ("Ref", "main"), run)
-    for name in ("7/fix", "2024", "merge"):
+    for name in ("7/fix", "2024", "merge", "fix/merge"):
         monkeypatch.setenv("GITHUB_REF_NAME", name)
         assert run_facts()[2] == ("Ref", name)
     monkeypatch.setenv("GITHUB_REF_NAME", "12/merge")
