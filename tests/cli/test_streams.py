@@ -224,7 +224,7 @@ def test_no_live_line(flags: dict[str, object], term: str, action: Action, monke
 
 @pytest.mark.parametrize("color", ["auto", "never"])
 def test_the_live_line_counts_creates(color: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And nothing that is done without a call: it is of as many as the plan has, and coloured as stderr is."""
+    """As many as the plan has, and nothing that is done without a call; in the colour of stderr, beside notes."""
     screen = Screen()
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", screen)
@@ -233,11 +233,11 @@ def test_the_live_line_counts_creates(color: str, monkeypatch: pytest.MonkeyPatc
         Result(Address("europe/staging/b"), Action.REMOVE, Done.REQUESTED),
         Result(Address("europe/staging/a"), Action.EXTEND, Done.CREATED),
     ]
-    run = Mock(**{"creates.interrupted": False, "work.results": dict(enumerate(done))})
+    run = Mock(**{"in_flight": [], "context.limits.call_grace": 5.0, "work.results": dict(enumerate(done))})
     with progress(Terminal({"color": color}), planned) as observe:
         observe(run)
     shown = re.sub("\x1b.*?[a-zA-Z]", "", screen.getvalue())
-    assert (True, False) == ("1/2" in shown, "2/2" in shown)
+    assert (True, False, 1) == ("1/2" in shown, "2/2" in shown, shown.count("interrupted"))
     assert ("\x1b[32m" in screen.getvalue()) is (color == "auto")
 
 
