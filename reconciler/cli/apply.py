@@ -63,7 +63,7 @@ def apply(
     saved = load_plan(plan_file) if plan_file else None
     planned = make_plan(project, patterns or (saved.selection if saved else ()), allow_empty=allow_empty)
     if has_work(planned.plan):  # an apply that is run again sends nothing, so there is nothing to approve
-        for digest in (*filter(None, [expect_digest]), *([saved.digest] if saved else [])):
+        for digest in (*([saved.digest] if saved else []), *filter(None, [expect_digest])):
             refuse_changed(planned.plan, digest, saved, plan_file)
     operation.refuse_too_many(planned.plan, max_creates)
     if pinned:

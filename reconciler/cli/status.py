@@ -91,4 +91,4 @@ def _seconds(text: str) -> float:
     number, unit = text[:-1], _UNITS.get(text[-1:])
     if unit is None or not (number.isascii() and number.isdigit()):
         raise click.UsageError(f"--soak {text}: expected a number and one of {', '.join(_UNITS)}, such as 36h")
-    return float(number) * unit
+    return min(float(number) * unit, 1e9)  # no record is older, and no date as old can be written

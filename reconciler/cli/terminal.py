@@ -190,8 +190,8 @@ def run_facts() -> tuple[tuple[str, str], ...]:
     """Return the known facts of a GitHub Actions step: commit, author, branch or pull request, and run."""
     get = os.environ.get
     run = f"{get('GITHUB_SERVER_URL')}/{get('GITHUB_REPOSITORY')}/actions/runs/{get('GITHUB_RUN_ID')}"
-    number, _, merge = get("GITHUB_REF_NAME", "").partition("/")
-    place = ("Pull request", f"#{number}") if merge == "merge" else ("Ref", get("GITHUB_REF_NAME", ""))
+    number, slash, merge = get("GITHUB_REF_NAME", "").partition("/")
+    place = ("Pull request", f"#{number}") if merge == "merge" and number.isdigit() else ("Ref", number + slash + merge)
     known = (("Commit", get("GITHUB_SHA", "")), ("Author", get("GITHUB_ACTOR", "")), place)
     return tuple((name, value) for name, value in (*known, ("Run", run if get("GITHUB_RUN_ID") else "")) if value)
 
@@ -213,7 +213,7 @@ def annotation(message: Message, level: str) -> str:
     """Return the GitHub workflow command that shows a message next to its line in a pull request."""
     fields = {}
     if message.place:
-        file = Path(message.place.file).absolute()
+        file = Path(os.path.normpath(Path(message.place.file).absolute()))  # without `..`, which GitHub does not know
         root = os.environ.get("GITHUB_WORKSPACE")
         shown = file.relative_to(root) if root and file.is_relative_to(root) else message.place.file
         fields = {"file": str(shown), "line": str(message.place.line), "col": str(message.place.column)}

@@ -77,8 +77,9 @@ def test_an_error_beside_a_document_is_told(project: CommandLine, sandbox: Sandb
 
 
 def test_a_removal_is_in_the_document_of_its_apply(applied: CommandLine) -> None:
-    """With the message to the operator."""
+    """With the message to the operator; it too wants approval."""
     applied.write_config(CONFIG.partition("    applications:")[0])
+    assert (1, "") == applied("apply")[:2]
     (letter,) = applied.fine("apply", "--auto-approve", "--format", "json").document["removal_requests"]
     assert letter["address"] == "europe/staging/applications"
     assert "https://hooks.partner.test/a/" in letter["text"]
@@ -124,22 +125,24 @@ def test_a_plan_file_is_not_all_that_is_said(words: tuple[str, ...], project: Co
     assert (ran.code, "the plan has changed" in ran.err, created(sandbox)) == (1, True, 0)
 
 
-@pytest.mark.parametrize("saved", [True, False])
-def test_a_plan_that_has_changed_is_refused(saved: bool, project: CommandLine, sandbox: Sandbox) -> None:
-    """Before any call; with the file, it is said what changed."""
+@pytest.mark.parametrize("saved", ["", "plan.json", "plan.json --expect-digest {digest}"])
+def test_a_plan_that_has_changed_is_refused(saved: str, project: CommandLine, sandbox: Sandbox) -> None:
+    """Before any call; with the file, it is said what changed, also beside the digest of the plan of now."""
     digest = project.fine("plan", "--out", "plan.json", "--format", "json").document["digest"]
     project.write_config(OTHER)
-    ran = project("apply", "--auto-approve", *(["plan.json"] if saved else ["--expect-digest", digest]))
+    now = saved.format_map(project.fine("plan", "--format", "json").document).split()
+    ran = project("apply", "--auto-approve", *(now or ["--expect-digest", digest]))
     assert (1, True) == (ran.code, "the plan has changed" in ran.err)
-    assert ("Create europe/staging/offers: changed: eventCodes" in ran.err) is saved
+    told = ("Create europe/staging/offers: changed: eventCodes", "reconciler plan --out plan.json")
+    assert [bool(saved)] * 2 == [text in ran.err for text in told]
     assert created(sandbox) == 0
 
 
-@pytest.mark.parametrize("beside", [True, False])
-def test_a_plan_file_brings_its_selection(beside: bool, project: CommandLine, sandbox: Sandbox) -> None:
-    """What was not planned is not applied, also beside the digest."""
+@pytest.mark.parametrize("beside", ["", "--expect-digest {digest}", "-t */*/offers"])
+def test_a_plan_file_brings_its_selection(beside: str, project: CommandLine, sandbox: Sandbox) -> None:
+    """What was not planned is not applied, also beside the digest or the selection."""
     planned = project.fine("plan", "--out", "plan.json", "-t", "*/*/offers", "--format", "json").document
-    project.fine("apply", "plan.json", *(["--expect-digest", planned["digest"]] if beside else []))
+    project.fine("apply", "plan.json", *beside.format_map(planned).split())
     assert created(sandbox) == 1
 
 
@@ -161,7 +164,8 @@ def test_an_empty_value_is_a_usage_error(words: tuple[str, ...], project: Comman
     """A shell variable that is not set must not stand for an option that is not given."""
     ran = project("apply", "--auto-approve", *words)
     assert (1, True, 0) == (ran.code, "an option or argument is empty" in ran.err, created(sandbox))
-    assert "is empty" not in project("apply", "--auto-approve", "--expect-digest==").err
+    for given in ("--expect-digest==", "plan="):
+        assert "is empty" not in project("apply", "--auto-approve", given).err
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import create_autospec
 
 import pytest
 from support.command_line import CommandLine
 
 from reconciler.cli.main import run
+from reconciler.sandbox import Sandbox
 
 COMMANDS = [
     "state init --complete --yes -q", "plan", "apply --auto-approve -q", "sandbox trigger ONB10011",
@@ -46,7 +48,10 @@ def test_the_whole_loop(reconciler: CommandLine, capsys: pytest.CaptureFixture[s
     reconciler.environment.setenv("RECONCILER_TIMEOUT", "mine")
     reconciler.environment.setenv("CI", "true")
     reconciler.environment.setattr(subprocess, "run", in_process(capsys, seen))
+    waits = create_autospec(Sandbox.wait_idle, side_effect=Sandbox.wait_idle)
+    reconciler.environment.setattr(Sandbox, "wait_idle", waits)
     out = reconciler.fine("demo").out
+    assert waits.call_count == 1  # until the notification has come
     assert [" ".join(words) for words, _, _ in seen] == COMMANDS
     assert [part.partition("\n")[0] for part in out.split("\n$ reconciler ")[1:]] == COMMANDS
     results = [part.split("\n")[1:] for part in out.split("\n$ reconciler ")[1:]]

@@ -46,6 +46,7 @@ def test_every_help_has_an_example_that_fits_a_terminal(path: tuple[str, ...], r
     command = COMMANDS[path]
     names = {name for param in command.params if isinstance(param, click.Option) for name in param.opts}
     assert command.examples
+    assert "reconciler --help\n" in out  # which lists the global options
     for example in command.examples:
         assert f"  {example}\n" in out
         assert f"reconciler {' '.join(path)}" in example

@@ -91,6 +91,7 @@ def test_what_weakens_a_gate_wants_to_be_agreed_to(project: CommandLine) -> None
     assert "what exists is recorded: loss " in refused.err
     shown = project.fine("state", "complete", "--dry-run").out
     digest = shown[shown.index("sha256:") :].split(". ")[0]
+    assert f"--expect-digest {digest}\n" in refused.err
     assert project("state", "complete", "--expect-digest", "sha256:other").code == 1
     project.fine("state", "complete", "--expect-digest", digest)
     assert "Plan: 2 to create" in project.fine("plan").out
@@ -175,7 +176,7 @@ def test_a_contradiction_is_recorded_with_force_alone(applied: CommandLine) -> N
 
 
 def test_a_command_that_has_changed_something_says_so(project: CommandLine, sandbox: Sandbox, tmp_path: Path) -> None:
-    """Before its last text: if that cannot be printed, nobody is to repeat the command."""
+    """Before its last text, and not earlier: if that alone cannot be printed, nobody is to repeat the command."""
     (project.directory / "lead").write_text("{}")
     place = str(tmp_path / "sandbox" / "state.jsonl")
     for words in (
@@ -186,7 +187,7 @@ def test_a_command_that_has_changed_something_says_so(project: CommandLine, sand
         with project.environment.context() as patch:
             patch.setattr(Terminal, "print", lambda terminal, _, done=done: done.append(terminal._is_done))
             project.fine(*words)
-        assert done[-1:] == [True], words
+        assert done == [False] * (len(done) - 1) + [True], words
 
 
 def test_an_unknown_outcome_is_resolved(project: CommandLine, sandbox: Sandbox) -> None:
@@ -219,9 +220,9 @@ def test_settings_are_of_the_directory_of_the_command(project: CommandLine) -> N
     """The `.env` beside another configuration belongs to another checkout."""
     (project.directory / "other").mkdir()
     (project.directory / "config").rename(project.directory / "other" / "config")
-    for where, state in ((".", "here.jsonl"), ("other", "there.jsonl")):
+    for where, state in ((".", "own.jsonl"), ("other", "foreign.jsonl")):
         (project.directory / where / ".env").write_text(f"RECONCILER_STATE={state}\n")
-    assert "here.jsonl" in project.fine("--config", "other/config", "state", "init", "--dry-run").out
+    assert "own.jsonl" in project.fine("--config", "other/config", "state", "init", "--dry-run").out
 
 
 def test_a_removal_is_requested_listed_and_confirmed(applied: CommandLine) -> None:

@@ -115,9 +115,11 @@ def test_the_response_to_a_create_is_shown(applied: CommandLine) -> None:
     assert f"::add-mask::{whole['secretKey']}\n" in masked
     for value in values:  # a word is no secret
         assert (f"::add-mask::{value}\n" in masked) is (len(value) >= SHORTEST_SECRET)
-    response = Response(b"HTTP/1.1 201 \xff\r\nX: a secret \xff\r\n\r\n", b"{}")
+    response = Response(b"HTTP/1.1 201 \xff\r\nX: a secret \xff\r\n\r\n", b'{"key": "\\u20ac"}')
     applied.environment.setattr("reconciler.cli.secret.response_of", lambda *_: response)
-    assert "::add-mask::a secret \\xff\n" in applied.fine("secret", "show", OFFERS, "--headers").err
+    masked = applied.fine("secret", "show", OFFERS, "--headers").err
+    for text in ("a secret \\xff", "\u20ac", '{"key": "\\u20ac"}'):  # as it is meant, and as it is written
+        assert f"::add-mask::{text}\n" in masked
 
 
 def test_no_secret_is_printed_that_is_not_masked(applied: CommandLine) -> None:
@@ -125,10 +127,11 @@ def test_no_secret_is_printed_that_is_not_masked(applied: CommandLine) -> None:
     applied.environment.setenv("GITHUB_ACTIONS", "true")
     show = ("secret", "show", OFFERS)
     for words in (("token", "-t", "europe/staging"), show, (*show, "--field", "secretKey"), (*show, "--headers")):
-        with applied.environment.context() as patch:
-            patch.setattr("sys.stderr.write", Mock(side_effect=OSError(errno.ENOSPC, "full")))
-            ran = applied(*words)
-        assert (ran.code, ran.out) == (1, ""), words
+        for number in (errno.ENOSPC, errno.EPIPE):
+            with applied.environment.context() as patch:
+                patch.setattr("sys.stderr.write", Mock(side_effect=OSError(number, "it fails")))
+                ran = applied(*words)
+            assert (ran.code, ran.out) == (1, ""), words
 
 
 def test_a_secret_that_came_another_way_is_recorded(project: CommandLine) -> None:

@@ -138,9 +138,10 @@ def test_validate_annotates_for_github(project: CommandLine) -> None:
     message = Message("m", "50%\nmore", "", (), Place("a:b,c", 1, 2))
     assert annotation(message, "error") == "::error file=a%3Ab%2Cc,line=1,col=2::50%25%0Amore"
     assert annotation(Message("m", "x"), "warning") == "::warning::x"
-    for root, shown in ((project.directory.parent, "project/config/a.yaml"), ("/elsewhere", "config/a.yaml")):
+    config = "../project/config"
+    for root, shown in ((project.directory.parent, "project/config/a.yaml"), ("/elsewhere", f"{config}/a.yaml")):
         project.environment.setenv("GITHUB_WORKSPACE", str(root))
-        assert f"file={shown}," in project("validate", "--format", "github").out
+        assert f"file={shown}," in project("validate", "--config", config, "--format", "github").out
     project.write_config(CONFIG.replace("ONB10011", "XYZ10011"))
     assert project.fine("validate", "--format", "github").out.startswith("::warning file=")
     project.write_config()
@@ -149,11 +150,12 @@ def test_validate_annotates_for_github(project: CommandLine) -> None:
 
 def test_a_secret_is_masked_in_actions(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Line by line, on stderr, and only in Actions."""
+    monkeypatch.setenv("GITHUB_ACTIONS", "false")
     mask(["a"])
     assert capsys.readouterr().err == ""
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    mask(["a\r\nb", "a", " ", "5%"])
-    assert capsys.readouterr() == ("", "::add-mask::a\n::add-mask::b\n::add-mask::5%25\n")
+    mask(["a\r\nb", "a", " ", " 5%"])
+    assert capsys.readouterr() == ("", "::add-mask::a\n::add-mask::b\n::add-mask:: 5%25\n")
 
 
 def test_the_environment_of_children_holds_no_client_secret(project: CommandLine) -> None:
@@ -222,7 +224,7 @@ def test_no_live_line(flags: dict[str, object], term: str, action: Action, monke
 
 @pytest.mark.parametrize("color", ["auto", "never"])
 def test_the_live_line_counts_creates(color: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And nothing that is done without a call: it is of as many as the plan has, and coloured as stderr is."""
+    """As many as the plan has, and nothing that is done without a call; in the colour of stderr, beside notes."""
     screen = Screen()
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", screen)
@@ -231,11 +233,11 @@ def test_the_live_line_counts_creates(color: str, monkeypatch: pytest.MonkeyPatc
         Result(Address("europe/staging/b"), Action.REMOVE, Done.REQUESTED),
         Result(Address("europe/staging/a"), Action.EXTEND, Done.CREATED),
     ]
-    run = Mock(**{"creates.interrupted": False, "work.results": dict(enumerate(done))})
+    run = Mock(**{"in_flight": [], "context.limits.call_grace": 5.0, "work.results": dict(enumerate(done))})
     with progress(Terminal({"color": color}), planned) as observe:
         observe(run)
     shown = re.sub("\x1b.*?[a-zA-Z]", "", screen.getvalue())
-    assert (True, False) == ("1/2" in shown, "2/2" in shown)
+    assert (True, False, 1) == ("1/2" in shown, "2/2" in shown, shown.count("interrupted"))
     assert ("\x1b[32m" in screen.getvalue()) is (color == "auto")
 
 
@@ -333,7 +335,9 @@ def test_each_stream_has_its_own_width(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, screen in screens.items():
         monkeypatch.setattr(sys, name, screen)
     monkeypatch.setattr("reconciler.cli.terminal.columns", lambda stream: 90 if stream is screens["stdout"] else 40)
-    Terminal({"color": "never"}).warn(Message("m", "word " * 40))
+    terminal, text = Terminal({"color": "never"}), "word " * 40
+    terminal.warn(Message("m", text))
+    terminal.tell(Document("d", text), is_needed=True)
     assert 30 < max(map(len, screens["stderr"].getvalue().splitlines())) <= 40
 
 
@@ -388,7 +392,7 @@ def test_facts_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(*f"GITHUB_{pair}".split("="))
     run = ("Run", "https://g/o/r/actions/runs/7")
     assert run_facts() == (("Commit", "c0ffee"), ("Author", "ada"), ("Ref", "main"), run)
-    for name in ("7/fix", "2024", "merge"):
+    for name in ("7/fix", "2024", "merge", "fix/merge"):
         monkeypatch.setenv("GITHUB_REF_NAME", name)
         assert run_facts()[2] == ("Ref", name)
     monkeypatch.setenv("GITHUB_REF_NAME", "12/merge")
