@@ -15,13 +15,14 @@ from unittest.mock import Mock
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.late_locks import during_the_wait
 from support.notified import wait_until
 from support.refusals import raised
 from support.sandbox_client import STAGING, WANTED, ask_token, call, create, get_token
 
 from reconciler.errors import SettingsError
 from reconciler.http_messages import Request, Response
-from reconciler.sandbox import Sandbox
+from reconciler.sandbox import Sandbox, world
 from reconciler.sandbox.endpoints import Service
 from reconciler.sandbox.events import Removed
 from reconciler.sandbox.faults import FaultPlan
@@ -377,13 +378,16 @@ def test_torn_line(tmp_path: Path) -> None:
     assert after == file.read_bytes()
 
 
-def test_other_contents(tmp_path: Path) -> None:
-    """A file that no sandbox wrote is an error that names the line, and stays free."""
+def test_other_contents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that no sandbox wrote is an error that names the line, and stays free; so does one on a broken disk."""
     file = tmp_path / "sandbox.jsonl"
     file.write_text('{"type":"removed","id":"1"}\n{}\n')
     message = raised(SettingsError, Sandbox, directory=tmp_path)
     assert ("sandbox-data-unusable", f"{file}:2") == (message.name, message.where)
     file.write_text("")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "ftruncate", Mock(side_effect=OSError))
+        assert "cannot be opened" == raised(SettingsError, Sandbox, directory=tmp_path).what
     Sandbox(directory=tmp_path).close()
 
 
@@ -408,15 +412,24 @@ def test_in_use(tmp_path: Path) -> None:
         assert before != second.world.targets[STAGING].base_url
 
 
+def test_what_another_sandbox_wrote_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is read by the next one, which reads only what no other can change any more."""
+    lines = '{"type":"removed","id":"1"}\n'
+    during_the_wait(monkeypatch, world, "flock", lambda: (tmp_path / "sandbox.jsonl").write_text(lines))
+    with closing(Memory(tmp_path)) as memory:
+        assert [Removed("1")] == memory.events
+
+
 def test_what_cannot_be_stored_has_not_happened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither now nor after a restart, whatever is stored next."""
     with closing(Memory(tmp_path)) as memory:
         world = World({}, FaultPlan({}), memory.append)
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "fsync", Mock(side_effect=OSError("full")))
-            with pytest.raises(OSError, match="full"):
-                world.create(STAGING, ("ONB10011",), "http://127.0.0.1/a")
-        assert ([], b"") == (world.created, (tmp_path / "sandbox.jsonl").read_bytes())
+        for problem in (OSError, KeyboardInterrupt):
+            with monkeypatch.context() as patch:
+                patch.setattr(os, "fsync", Mock(side_effect=problem))
+                with pytest.raises(problem):
+                    world.create(STAGING, ("ONB10011",), "http://127.0.0.1/a")
+            assert ([], b"") == (world.created, (tmp_path / "sandbox.jsonl").read_bytes())
         world.record(Removed("1"), Removed("2"))
     with closing(Memory(tmp_path)) as memory:
         assert [Removed("1"), Removed("2")] == memory.events
