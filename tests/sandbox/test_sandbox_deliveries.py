@@ -67,7 +67,8 @@ def test_event_of_one_target(sandbox: Sandbox, httpserver: HTTPServer) -> None:
     """With a target, the other targets' subscriptions get nothing; a removed one neither."""
     httpserver.expect_request("/europe").respond_with_data()
     subscribe(sandbox, httpserver.url_for("/europe"))
-    subscribe(sandbox, httpserver.url_for("/usa"), target="usa/staging")
+    for other in ("usa/staging", f"{STAGING}-2"):
+        subscribe(sandbox, httpserver.url_for("/other"), target=other)
     sandbox.world.remove(subscribe(sandbox, httpserver.url_for("/gone")).id)
     assert 3 == trigger(sandbox, target=STAGING, count=3)
     assert ["/europe"] * 3 == [request.path for request, _ in httpserver.log]
@@ -94,7 +95,7 @@ def test_notification_is_as_documented(sandbox: Sandbox, httpserver: HTTPServer)
 def test_properties_are_sent_as_given(sandbox: Sandbox, httpserver: HTTPServer) -> None:
     """Numbers become strings as they are written; nothing else changes, also not in the URL."""
     httpserver.expect_request("/").respond_with_data()
-    for end in ("", "/?a=%2F~%zz"):
+    for end in ("", "?a=%2F~%zz"):
         subscribe(sandbox, httpserver.url_for("/")[:-1] + end, "LOA10013")
     properties = b'{"Rates": [1, 2.50, 1e400], "Paid": {"Fully": true, "By": null}}'
     body = b'{"code": "LOA10013", "properties": ' + properties + b"}"

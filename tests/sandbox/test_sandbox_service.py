@@ -460,12 +460,13 @@ def test_late_create_needs_no_socket() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "before"), [(60.0, 0), (0.05, 1)])
-def test_late_create_happens_by_itself(seconds: float, before: int) -> None:
-    """Nobody has to ask for it; when the sandbox stops, it happens at the latest."""
+def test_late_create_happens_by_itself(seconds: float, before: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody has to ask for it; when the sandbox stops, it happens at the latest, also if it is asked for only then."""
     with Sandbox() as sandbox:
         sandbox.world.late_seconds = seconds
         sandbox.world.fail_next("late")
         with pytest.raises(ConnectionResetError):
             create(sandbox)
         assert wait_until(lambda: len(sandbox.world.subscriptions()) == before)
-    assert 1 == len(sandbox.world.subscriptions())
+        monkeypatch.setattr(sandbox._server, "stop", lambda: sandbox.world.create_later(STAGING, (), "", ""))
+    assert 2 == len(sandbox.world.subscriptions())
