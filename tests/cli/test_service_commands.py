@@ -328,10 +328,12 @@ def test_the_sandbox_serves_as_its_options_say(reconciler: CommandLine) -> None:
     reconciler("sandbox", "serve", *words.split())
     assert opened.call_args.args == (7, DOCUMENTED_TARGETS, Path("d"), Path("e"), 0.5, ("500",), 3)
     reconciler.environment.setenv("RECONCILER_EUROPE_STAGING_BASE_URL", "nonsense")
-    reconciler.write_config()
+    reconciler.write_config(
+        CONFIG.replace("targets:", "targets:\n  usa/b: {auth_url: https://a.test, base_url: https://b.test}")
+    )
     (reconciler.directory / "config").rename(reconciler.directory / "other")
     reconciler("sandbox", "serve", "--config", "other")
-    assert opened.call_args.args == (0, ("europe/staging",), None, None, 15.0, (), None)
+    assert opened.call_args.args == (0, ("europe/staging", "usa/b"), None, None, 15.0, (), None)
 
 
 def test_a_new_project_is_valid(reconciler: CommandLine) -> None:

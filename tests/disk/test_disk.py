@@ -88,14 +88,17 @@ def test_what_is_written_beside_is_deleted(tmp_path: Path, ends: str) -> None:
     assert ([file] if ends in {"linked", "taken"} else []) == list(tmp_path.iterdir())
 
 
-def test_a_file_in_the_way_of_a_directory(tmp_path: Path) -> None:
-    """It is named by the error; a directory that exists keeps its mode."""
+def test_a_file_in_the_way_of_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is named by the error; a directory that exists, or is made by another process just then, keeps its mode."""
     (tmp_path / "file").touch()
     with pytest.raises(NotADirectoryError) as caught:
         disk.make_directory(tmp_path / "file" / "below", 0o700)
     assert str(tmp_path / "file") in str(caught.value)
     (tmp_path / "open").mkdir(mode=0o755)
     disk.make_directory(tmp_path / "open" / "one" / "two", 0o700)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "is_dir", Mock(side_effect=[False, True, True]))
+        disk.make_directory(tmp_path / "open" / "one", 0o755)
     modes = [(tmp_path / "open" / path).stat().st_mode & 0o777 for path in ("", "one", "one/two")]
     assert [0o755, 0o700, 0o700] == modes
 
@@ -218,7 +221,7 @@ def test_the_file_system_of_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize(("kind", "options", "alone"), [
     *((kind, f"local_lock={which}", True) for kind in ("nfs", "nfs4") for which in ("all", "flock")),
-    ("nfs", "nolock", True), ("nfs4", "nolock", True),
+    ("nfs", "nolock", True), ("nfs4", "nolock", True), ("ext4", "nolock", False), ("cifs", "localflock", False),
     *((kind, options, True) for kind in ("cifs", "smb3") for options in ("nobrl", "nolock")),
     ("lustre", "localflock", True), ("gfs2", "localflocks", True), ("ocfs2", "localflocks", True),
     *((kind, "", False) for kind in ("nfs", "nfs4", "cifs", "smb3", "lustre", "gfs2", "ocfs2", "ext4", "fuseblk")),

@@ -175,7 +175,7 @@ def test_head_has_no_body(server: Server, desk: Desk) -> None:
 ], ids=range(25))  # fmt: skip
 def test_malformed_head(server: Server, desk: Desk, head: bytes) -> None:
     """It is a 400, and the connection ends."""
-    assert [400] == statuses(talk(server.server_port, head + b"\r\n", half_close=True))
+    assert [400] == statuses(talk(server.server_port, head + b"\r\n0\r\n\r\n", half_close=True))
     assert [] == desk.bodies
 
 
@@ -298,7 +298,7 @@ def test_limits_of_time(desk: Desk, monkeypatch: pytest.MonkeyPatch, parts: Any,
     server._reading[current_thread()] = wire
     server.RequestHandlerClass(wire, None, server)
     server.server_close()
-    assert done == [*wire.done, (wire.now, "end")]
+    assert (done, {}) == ([*wire.done, (wire.now, "end")], server._answering)
 
 
 def test_oldest_unfinished_is_closed(desk: Desk) -> None:
@@ -333,7 +333,7 @@ def test_what_was_closed_is_not_handled(desk: Desk, monkeypatch: pytest.MonkeyPa
     """Each connection of a burst closes another one, whose request is not read any more."""
     server: Any = Server(0, desk.handle, connections=2)
     monkeypatch.setattr(http_server, "Thread", lambda **_: Mock())
-    burst = [Mock() for _ in range(4)]
+    burst = [Mock(shutdown=Mock(side_effect=OSError)) for _ in range(4)]
     for connection in burst:
         server.process_request(connection, None)
     assert [1, 1, 0, 0] == [connection.shutdown.call_count for connection in burst]
@@ -356,7 +356,7 @@ def test_sender_that_resets(desk: Desk, capfd: pytest.CaptureFixture[str]) -> No
             connection.close()
         assert 200 == post(server.url, b"{}").status
         assert wait_until(lambda: not server._answering)
-    assert (("", ""), []) == (capfd.readouterr(), failures)
+    assert (("", ""), [], desk.bodies) == (capfd.readouterr(), failures, [request.body for request in desk.requests])
 
 
 def test_stop_lets_requests_be_answered(desk: Desk) -> None:
