@@ -32,7 +32,7 @@ def test_whole_loop(tmp_path: Path) -> None:
         delete_subscription(sandbox.url, created["subscriptionId"])
         assert [] == list_subscriptions(sandbox.url)
         message = raised(CallFailed, delete_subscription, sandbox.url, created["subscriptionId"])
-        assert "sandbox-rejected" == message.name
+        assert ("sandbox-rejected", ()) == (message.name, message.steps)
         variables = dict(line.split("=", 1) for line in (tmp_path / ".env").read_text().splitlines())
     assert "no-sandbox" == raised(CallFailed, list_subscriptions, sandbox.url).name
     assert dict(sandbox.variables()) == variables

@@ -78,13 +78,14 @@ def statuses(answer: bytes) -> list[int]:
 
 
 def test_request_is_a_value(server: Server, desk: Desk) -> None:
-    """Method, path with its query, headers as sent, body; a header that comes twice is one list (RFC 9110, 5.3)."""
+    """Method, path with its query, headers as sent, body, none printed; a header sent twice is one list (RFC 9110)."""
     headers = {"X-Signature": " sha256=00\xa0 ", "X-A": "1", "x-a": "2", "X-B": ""}
     assert Answered(200, "") == post(f"{server.url}/a/b?c=d", notification(), headers)
     (request,) = desk.requests
     assert ("POST", "/a/b?c=d", "/a/b") == (request.method, request.target, request.path)
     named = [request.header(name) for name in ("x-signature", "x-nothing", "X-A", "x-b")]
     assert (notification(), ["sha256=00\xa0", None, "1, 2", ""]) == (request.body, named)
+    assert [] == [text for text in ("sha256", "EventCode", "s3cret") if text in f"{request} {Response(200, b's3cret')}"]
 
 
 def test_several_on_one_connection(server: Server, desk: Desk) -> None:
@@ -140,10 +141,11 @@ def test_expectation(server: Server, desk: Desk) -> None:
 
 
 def test_any_answer() -> None:
-    """A refusal does not end the connection; 204 has no length; unknown statuses and any characters are sent."""
-    answers = iter([Response(404), Response(204), Response(599, b"x", (("X-A", "\xe9"),))])
+    """A refusal does not end the connection; 204 has no length; unknown statuses are sent; to HEAD, no body is."""
+    answers = iter([Response(404), Response(204), Response(599, b"x", (("X-A", "\xe9"),)), Response(200, b"x")])
     with Server(0, lambda _: next(answers)) as server:
         sent = talk(server.server_port, (HEAD + b"\r\n") * 2 + LAST + b"\r\n")
+        assert talk(server.server_port, LAST.replace(b"POST", b"HEAD") + b"\r\n").endswith(b"\r\n\r\n")
     assert ([404, 204, 599], 2, 3) == (statuses(sent), sent.count(b"\r\nContent-Length: "), sent.count(b" GMT\r\n"))
     assert b" 599 Unknown\r\nX-A: \xe9\r\nContent-Length: 1\r\n" in sent
 
@@ -153,11 +155,6 @@ def test_parts_of_a_head(value: str, awaits: bool) -> None:
     """Only one expectation is known; the path ends at the first question mark; a request may be for all paths."""
     head = parse_head(["OPTIONS * HTTP/1.1", "Host: a", f"Expect: {value}"])
     assert (awaits, "*", "/a") == (head.awaits_go_ahead, head.target, Request(target="/a?b?c").path)
-
-
-def test_head_has_no_body(server: Server, desk: Desk) -> None:
-    """The answer to HEAD ends with its headers."""
-    assert talk(server.server_port, LAST.replace(b"POST", b"HEAD") + b"\r\n").endswith(b"\r\n\r\n")
 
 
 # Requests that two parsers could read in two ways, and those that are too large.
@@ -242,11 +239,12 @@ def test_any_head_is_read_or_refused(data: bytes) -> None:
 
 
 def test_failing_handler() -> None:
-    """A defect is a 500 without a word of it, and reported."""
-    failures: list[Exception] = []
-    with Server(0, Mock(side_effect=ValueError("s3cret")), failed=failures.append) as server:
+    """A defect is a 500 without a word of it, and reported; so is an answer that cannot be sent."""
+    failures, answers = list[Exception](), [ValueError("s3cret"), Response(200, headers=(("X-A", "\u20ac"),))]
+    with Server(0, Mock(side_effect=answers), failed=failures.append) as server:
         assert Answered(500, "") == post(server.url, b"{}")
-    assert ["ValueError('s3cret')"] == list(map(repr, failures))
+        assert b"" == talk(server.server_port, LAST_ONE)
+    assert [ValueError, UnicodeEncodeError] == list(map(type, failures))
 
 
 # Time and number.

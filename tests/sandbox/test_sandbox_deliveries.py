@@ -157,7 +157,7 @@ def test_time_that_is_up_is_told(sandbox: Sandbox, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(sandbox._sender, "_post", Mock(side_effect=TimeoutError))
     subscribe(sandbox, "http://[::1]:9/offers")
     trigger(sandbox)
-    assert ["no answer within 5 s"] * 4 == [attempt.detail for attempt in sandbox.world.attempted]
+    assert [(None, "no answer within 5 s")] * 4 == [(each.status, each.detail) for each in sandbox.world.attempted]
 
 
 HEADS = [

@@ -26,7 +26,7 @@ from reconciler.sandbox import Sandbox, world
 from reconciler.sandbox.endpoints import Service
 from reconciler.sandbox.events import Removed
 from reconciler.sandbox.faults import FaultPlan
-from reconciler.sandbox.layout import DOCUMENTED_TARGETS, check_names, lay_out
+from reconciler.sandbox.layout import DOCUMENTED_TARGETS, lay_out
 from reconciler.sandbox.world import Memory, World
 
 # The token endpoint.
@@ -126,16 +126,17 @@ def test_token_for_another_api(sandbox: Sandbox) -> None:
 
 
 def test_expired_token() -> None:
-    """A token ends with its lifetime; one that replaces a revoked one of the same client and audience is spared."""
+    """A token, in URL-safe letters, ends with its lifetime; one in place of a client's revoked one is spared."""
     now = 1000.5
     targets = lay_out("http://s", DOCUMENTED_TARGETS, {}, secrets.token_bytes)
     world = World(targets, FaultPlan({}), token_lifetime=60, clock=lambda: now)
     provider = targets[STAGING].provider
-    texts = [world.issue_token(provider, client, api) for client, api in (("a", "x"), ("b", "x"), ("a", "y"))]
-    for text in (texts[0], "never issued"):
+    texts = [world.issue_token(provider, client, api) for client in "ab" for api in "xy"]
+    for text in (texts[0], texts[3], "never issued"):
         world.revoke_token(text)
-    again = [world.issue_token(provider, client, api) for client, api in (("a", "x"), ("b", "x"), ("a", "y"))]
-    assert [True, False, False] == [world.tokens[text].spared for text in again]
+    again = [world.issue_token(provider, client, api) for client in "ab" for api in "xy"]
+    assert [True, False, False, True] == [world.tokens[text].spared for text in again]
+    assert [] == [text for text in world.tokens if {*"+/="} & {*text}]
     known = (texts[0], again[0], "never issued")
     assert [False, True, False] == [world.find_token(text) is not None for text in known]
     now += 59.5
@@ -148,8 +149,8 @@ def test_lead(sandbox: Sandbox) -> None:
     bearer = {"authorization": f"Bearer {get_token(sandbox, api_name='onboarding')}"}
     assert 406 == call("POST", url, {}, {**bearer, "accept": "*/*"}).status
     assert 400 == call("POST", url, b'{"Amount": NaN}', {**bearer, "accept": "application/json"}).status
-    answer = call("POST", url, {"Amount": "1"}, {**bearer, "accept": "text/plain;q=0.5, application/json"})
-    assert (201, {"Amount": "1"}) == (answer.status, sandbox.world.leads[0].document)
+    answer = call("POST", url, {"Amount": [1]}, {**bearer, "accept": "text/plain;q=0.5, application/json"})
+    assert (201, {"Amount": [1]}) == (answer.status, sandbox.world.leads[0].document)
     assert sandbox.world.requests["lead", STAGING] == 3
 
 
@@ -210,8 +211,9 @@ def test_state_and_removal(sandbox: Sandbox) -> None:
     {"code": "ONB10011", "count": True}, {"code": "ONB10011", "extra": 1}, {"code": "ONB10011", "target": ""},
 ])  # fmt: skip
 def test_bad_event(sandbox: Sandbox, event: dict[str, object]) -> None:
-    """An event has a code, and perhaps properties, a target and a count."""
-    assert 400 == call("POST", f"{sandbox.url}/_sandbox/trigger", event).status
+    """An event has a code, and perhaps properties, a target, of which all are told, and a count."""
+    answer = call("POST", f"{sandbox.url}/_sandbox/trigger", event)
+    assert (400, "target" in event) == (answer.status, all(name.encode() in answer.body for name in DOCUMENTED_TARGETS))
 
 
 # The targets, their URLs and variables.
@@ -223,7 +225,7 @@ def test_bad_event(sandbox: Sandbox, event: dict[str, object]) -> None:
 ])  # fmt: skip
 def test_bad_names(names: list[str], message: str) -> None:
     """Names are `region/environment`, and each has variables of its own."""
-    found = raised(SettingsError, check_names, names)
+    found = raised(SettingsError, Sandbox, 0, names)
     assert (message, names[-1:]) == (found.name, [found.where] if found.where else [])
 
 
@@ -247,11 +249,11 @@ def test_options() -> None:
 
 
 def test_urls() -> None:
-    """Each target has a base URL of its own, with the id of the sandbox."""
-    targets = lay_out("http://127.0.0.1:1/abc", DOCUMENTED_TARGETS, {}, bytes)
+    """Each target has a base URL of its own, with the id of the sandbox, and is printed without secrets."""
+    targets = lay_out("http://127.0.0.1:1/abc", DOCUMENTED_TARGETS, {STAGING: ("me", "s3cret")}, bytes)
     assert "http://127.0.0.1:1/abc/europe-staging" == targets["europe/staging"].base_url
     assert 4 == len({target.base_url for target in targets.values()})
-    assert "key=" not in repr(targets["europe/staging"])
+    assert [] == [text for text in ("key=", "s3cret") if text in repr(targets[STAGING])]
 
 
 @given(
