@@ -189,18 +189,18 @@ def test_the_operator_of_the_sandbox_lists_and_deletes(applied: CommandLine, san
     applied.environment.delenv("RECONCILER_SANDBOX_URL")
     (applied.directory / ".env").write_text(f"RECONCILER_SANDBOX_URL={sandbox.url}\n")
     assert "1 delivery started" in applied.fine("sandbox", "trigger", "ONB10011").out
-    for text, code in ((b'{"a": "b"}', 0), (b"", 1)):
+    for text, code in (('{"a": "ü"}'.encode(), 0), (b"", 1)):
         (applied.directory / "properties").write_bytes(text)
         for file in ("-", "properties"):
-            applied.environment.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+            applied.environment.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text), "ascii"))
             assert code == applied("sandbox", "trigger", "ONB10011", "--properties", file).code
     for number in range(4):
-        sandbox.world.create("europe/staging", ("ONB10011",), f"http://127.0.0.1:9/{number}")
+        sandbox.world.create("europe/staging", ("ONB10011", "LOA10013"), f"http://127.0.0.1:9/{number}")
     applied.environment.setenv("RECONCILER_SANDBOX_URL", "http://127.0.0.1:9")
     assert "reconciler sandbox serve" in applied("sandbox", "list").err
     listed = applied.fine("sandbox", "list", "--url", sandbox.url).out
     rows = [line.split() for line in listed.splitlines() if "europe/staging" in line]
-    found = [text in listed for text in ("6 subscriptions in the sandbox.", "LOA10013, ONB10001")]
+    found = [text in listed for text in ("6 subscriptions in the sandbox.", "ONB10011, LOA10013")]
     assert (found, rows) == ([True, True], sorted(rows))
     for row in rows:
         applied.fine("sandbox", "delete", row[1], "--url", sandbox.url)
@@ -331,10 +331,12 @@ def test_the_sandbox_serves_as_its_options_say(reconciler: CommandLine) -> None:
     reconciler("sandbox", "serve", *words.split())
     assert opened.call_args.args == (7, DOCUMENTED_TARGETS, Path("d"), Path("e"), 0.5, ("500",), 3)
     reconciler.environment.setenv("RECONCILER_EUROPE_STAGING_BASE_URL", "nonsense")
-    reconciler.write_config()
+    reconciler.write_config(
+        CONFIG.replace("targets:", "targets:\n  usa/b: {auth_url: https://a.test, base_url: https://b.test}")
+    )
     (reconciler.directory / "config").rename(reconciler.directory / "other")
     reconciler("sandbox", "serve", "--config", "other")
-    assert opened.call_args.args == (0, ("europe/staging",), None, None, 15.0, (), None)
+    assert opened.call_args.args == (0, ("europe/staging", "usa/b"), None, None, 15.0, (), None)
 
 
 def test_a_new_project_is_valid(reconciler: CommandLine) -> None:

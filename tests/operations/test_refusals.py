@@ -200,6 +200,7 @@ REFUSED: list[Row] = [
     (lambda at: detect_signature([], [b"x"]), "no-scheme", "", [""]),
     (lambda at: served(at, 86_400.5), "bad-interval", "--retry-interval", []),
     (lambda at: served(at, -0.5), "bad-interval", "--retry-interval", []),
+    (lambda at: served(at, float("nan")), "bad-interval", "--retry-interval", []),
     (lambda at: served(at, env_file=at.file("e", b"X=1")), "env-file-unusable", "--env-file {}/e", [""]),
     (lambda at: served(at, env_file=at.directory), "env-file-unusable", "--env-file {}", [""]),
     (lambda at: served(at, env_file=at.path("x/e")), "env-file-unusable", "--env-file {}/x/e", []),

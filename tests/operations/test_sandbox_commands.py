@@ -32,7 +32,7 @@ def test_whole_loop(tmp_path: Path) -> None:
         delete_subscription(sandbox.url, created["subscriptionId"])
         assert [] == list_subscriptions(sandbox.url)
         message = raised(CallFailed, delete_subscription, sandbox.url, created["subscriptionId"])
-        assert "sandbox-rejected" == message.name
+        assert ("sandbox-rejected", ()) == (message.name, message.steps)
         variables = dict(line.split("=", 1) for line in (tmp_path / ".env").read_text().splitlines())
     assert "no-sandbox" == raised(CallFailed, list_subscriptions, sandbox.url).name
     assert dict(sandbox.variables()) == variables
@@ -48,13 +48,13 @@ def test_env_file_is_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert [tmp_path / ".env"] == [*tmp_path.iterdir()]
 
 
-@pytest.mark.parametrize("mark", ["CLIENT_SECRET=x", "# {}=x", "MY_{}=x", "{}_OF_MINE=x", "{}", "X={}=x"])
+@pytest.mark.parametrize("mark", ["", "CLIENT_SECRET=x", "# {}=x", "MY_{}=x", "{}_OF_MINE=x", "{}", "X={}=x"])
 def test_env_file_of_a_person_is_left_as_it_is(tmp_path: Path, mark: str) -> None:
-    """Only a line that sets the URL of a sandbox says that a sandbox wrote it."""
-    (tmp_path / ".env").write_text(text := f"A=1\n{mark.format('RECONCILER_SANDBOX_URL')}\n")
-    serving = sandbox_served(0, [STAGING], None, tmp_path / ".env")
+    """Only a line that sets the URL of a sandbox says that a sandbox wrote it; before that, nothing is stored."""
+    (tmp_path / ".env").write_text(text := mark and f"A=1\n{mark.format('RECONCILER_SANDBOX_URL')}\n")
+    serving = sandbox_served(0, [STAGING], tmp_path / "data", tmp_path / ".env")
     told = raised(SettingsError, serving.__enter__).name
-    assert ("env-file-unusable", text) == (told, (tmp_path / ".env").read_text())
+    assert ("env-file-unusable", [text]) == (told, [file.read_text() for file in tmp_path.iterdir()])
 
 
 @pytest.mark.parametrize("fault", ["500=often", "500=", "500=nan", "x"])

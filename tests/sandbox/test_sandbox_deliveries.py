@@ -38,10 +38,10 @@ def trigger(sandbox: Sandbox, code: str = "ONB10011", **options: object) -> int:
     return int(answer.document["deliveries"])
 
 
-def triggered(clock: Callable[[], float] = lambda: 0.0) -> World:
+def triggered(clock: Callable[[], float] = lambda: 0.0, url: str = "http://127.0.0.1/a") -> World:
     """Return the state of a sandbox with one delivery that is due."""
     world = World(lay_out("http://s", [STAGING], {}, bytes), FaultPlan({}), clock=clock)
-    world.create(STAGING, ("LOA10013", "ONB10011"), "http://127.0.0.1/a")
+    world.create(STAGING, ("LOA10013", "ONB10011"), url)
     world.trigger("ONB10011", [b"{}"], None)
     return world
 
@@ -67,7 +67,8 @@ def test_event_of_one_target(sandbox: Sandbox, httpserver: HTTPServer) -> None:
     """With a target, the other targets' subscriptions get nothing; a removed one neither."""
     httpserver.expect_request("/europe").respond_with_data()
     subscribe(sandbox, httpserver.url_for("/europe"))
-    subscribe(sandbox, httpserver.url_for("/usa"), target="usa/staging")
+    for other in ("usa/staging", f"{STAGING}-2"):
+        subscribe(sandbox, httpserver.url_for("/other"), target=other)
     sandbox.world.remove(subscribe(sandbox, httpserver.url_for("/gone")).id)
     assert 3 == trigger(sandbox, target=STAGING, count=3)
     assert ["/europe"] * 3 == [request.path for request, _ in httpserver.log]
@@ -94,7 +95,7 @@ def test_notification_is_as_documented(sandbox: Sandbox, httpserver: HTTPServer)
 def test_properties_are_sent_as_given(sandbox: Sandbox, httpserver: HTTPServer) -> None:
     """Numbers become strings as they are written; nothing else changes, also not in the URL."""
     httpserver.expect_request("/").respond_with_data()
-    for end in ("", "/?a=%2F~%zz"):
+    for end in ("", "?a=%2F~%zz"):
         subscribe(sandbox, httpserver.url_for("/")[:-1] + end, "LOA10013")
     properties = b'{"Rates": [1, 2.50, 1e400], "Paid": {"Fully": true, "By": null}}'
     body = b'{"code": "LOA10013", "properties": ' + properties + b"}"
@@ -123,8 +124,9 @@ def test_events_of_one_trigger_differ(sandbox: Sandbox, httpserver: HTTPServer) 
     subscribe(sandbox, httpserver.url_for("/offers"))
     assert 3 == trigger(sandbox, count=3)
     assert 3 == len({request.data for request, _ in httpserver.log})
-    assert 2 == trigger(sandbox, count=2, properties={"A": "b"})
-    assert 4 == len({request.data for request, _ in httpserver.log})
+    for properties in ({"A": "b"}, {}):
+        assert 2 == trigger(sandbox, count=2, properties=properties)
+    assert 5 == len({request.data for request, _ in httpserver.log})
 
 
 def test_failed_delivery_is_retried(sandbox: Sandbox, httpserver: HTTPServer) -> None:
@@ -153,9 +155,9 @@ def test_delivery_is_given_up_after_three_retries(sandbox: Sandbox) -> None:
 def test_time_that_is_up_is_told(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the seconds that an endpoint has."""
     monkeypatch.setattr(sandbox._sender, "_post", Mock(side_effect=TimeoutError))
-    subscribe(sandbox, "http://127.0.0.1:9/offers")
+    subscribe(sandbox, "http://[::1]:9/offers")
     trigger(sandbox)
-    assert ["no answer within 5 s"] * 4 == [attempt.detail for attempt in sandbox.world.attempted]
+    assert [(None, "no answer within 5 s")] * 4 == [(each.status, each.detail) for each in sandbox.world.attempted]
 
 
 HEADS = [
@@ -214,7 +216,9 @@ def test_an_endpoint_that_hangs_delays_no_other(sandbox: Sandbox, httpserver: HT
         assert [(1, 200)] == statuses(sandbox)
 
 
-@pytest.mark.parametrize("url", ["https://hooks.partner.example/a", "http://192.0.2.1/a", "https://127.0.0.1:1/a"])
+@pytest.mark.parametrize("url", [
+    "https://hooks.partner.example/a", "http://192.0.2.1/a", "https://127.0.0.1:1/a", "http://127.0.0.1:1@192.0.2.1/a",
+])  # fmt: skip
 def test_only_loopback_is_called(sandbox: Sandbox, url: str) -> None:
     """A sandbox sends nothing to other machines; that is logged, and final."""
     subscribe(sandbox, url)
@@ -253,13 +257,22 @@ def test_an_answer_that_comes_while_the_sandbox_stops_counts(monkeypatch: pytest
 
     def answer(*_: object) -> int:
         sender.close()
-        return 200
+        return 299
 
     monkeypatch.setattr(sender, "_post", answer)
     delivery, to = world.take_due()[0]
     sender._deliver(delivery, to)
     what = delivery.id, to.id, STAGING, "ONB10011", "http://127.0.0.1/a"
-    assert ([Attempted(*what, 0.0, 1, 200, "answered", None)], {}) == (world.attempted, world.unfinished)
+    assert ([Attempted(*what, 0.0, 1, 299, "answered", None)], {}) == (world.attempted, world.unfinished)
+
+
+def test_nothing_is_sent_once_the_sandbox_stops(httpserver: HTTPServer) -> None:
+    """Not even what was about to be sent; it remains to be delivered."""
+    world = triggered(url=httpserver.url_for("/offers"))
+    sender = NotificationSender(world)
+    sender.close()
+    sender._deliver(*world.take_due()[0])
+    assert ([], [], 1) == (httpserver.log, world.attempted, len(world.unfinished))
 
 
 def test_delivery_that_is_cut_off_is_attempted_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

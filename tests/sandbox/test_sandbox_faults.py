@@ -111,7 +111,7 @@ def test_revoked_token() -> None:
     """`401-once` revokes the token: the old one stays invalid, the next one is good, and exempt from this alone."""
     with Sandbox(faults={"401-once": 1.0}) as other:
         token = get_token(other)
-        assert [401, 401] == [create(other, token).status, create(other, token).status]
+        assert [401] * 2 == [create(other, token, headers={"authorization": f"bEARER {token}"}).status for _ in "12"]
         assert 201 == create(other, get_token(other)).status
         assert 401 == create(other, get_token(other, "europe/production"), name="europe/production").status
         assert 3 == call("GET", f"{other.url}/_sandbox/state").document["tokens"]
@@ -135,18 +135,20 @@ def test_a_fault_meets_a_request_that_is_refused_otherwise(sandbox: Sandbox) -> 
     assert 400 == create(sandbox, body={}).status
     for name in ("429", "token-429", "lead-429"):
         sandbox.world.fail_next(name)
-    url = f"{sandbox.world.targets[STAGING].base_url}/onboarding/leads"
-    for status in (429, 401):
-        answers = create(sandbox, "x"), ask_token(sandbox, changes={"client_secret": "x"}), call("POST", url, {})
-        assert [status] * 3 == [answer.status for answer in answers]
+    target = sandbox.world.targets[STAGING]
+    urls = [f"{target.base_url}/{path}" for path in ("onboarding/leads", "notification/webhooksubscription")]
+    for statuses in ([429] * 3, [401, 401, 400]):
+        answers = [call("POST", url, b"{") for url in (*urls, f"{target.provider.auth_url}/oauth/token")]
+        assert statuses == [answer.status for answer in answers]
 
 
 def test_fault_of_one_target(sandbox: Sandbox) -> None:
-    """A scripted fault for a target waits for a request to it, or to its identity provider, as often as is said."""
+    """Scripted faults wait for a request to their target, or to its identity provider, each as often as is said."""
     sandbox.world.fail_next("409", target="usa/production")
-    sandbox.world.fail_next("503", 2, target="usa/staging")
-    names = (STAGING, "usa/staging", "usa/staging", "usa/staging", "usa/production")
-    assert [201, 503, 503, 201, 409] == [create(sandbox, name=name).status for name in names]
+    for name, count in (("503", 2), ("500", 1)):
+        sandbox.world.fail_next(name, count, target="usa/staging")
+    names = (STAGING, *["usa/staging"] * 4, "usa/production")
+    assert [201, 503, 503, 500, 201, 409] == [create(sandbox, name=name).status for name in names]
     sandbox.world.fail_next("token-503", target="usa/staging")
     assert [200, 503, 200] == [ask_token(sandbox, name).status for name in ("usa/production", STAGING, STAGING)]
 

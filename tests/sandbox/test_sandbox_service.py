@@ -15,17 +15,18 @@ from unittest.mock import Mock
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.late_locks import during_the_wait
 from support.notified import wait_until
 from support.refusals import raised
 from support.sandbox_client import STAGING, WANTED, ask_token, call, create, get_token
 
 from reconciler.errors import SettingsError
 from reconciler.http_messages import Request, Response
-from reconciler.sandbox import Sandbox
+from reconciler.sandbox import Sandbox, world
 from reconciler.sandbox.endpoints import Service
 from reconciler.sandbox.events import Removed
 from reconciler.sandbox.faults import FaultPlan
-from reconciler.sandbox.layout import DOCUMENTED_TARGETS, check_names, lay_out
+from reconciler.sandbox.layout import DOCUMENTED_TARGETS, lay_out
 from reconciler.sandbox.world import Memory, World
 
 # The token endpoint.
@@ -92,8 +93,9 @@ def test_answer(sandbox: Sandbox) -> None:
     {**WANTED, "eventCodes": ["onb10001"]}, {**WANTED, "eventCodes": [10001]}, {**WANTED, "webhookUrl": "/relative"},
     {**WANTED, "webhookUrl": "ftp://a.example/"}, {**WANTED, "webhookUrl": "https://a.example:0/"},
     {**WANTED, "webhookUrl": "https://[/"}, {**WANTED, "webhookUrl": "https://a.example/a b"},
-    {**WANTED, "webhookUrl": "https://a.example/\x7f"}, [WANTED], b"", b"\xff", b'{"eventCodes": NaN}', b"[" * 100_000,
-    {**WANTED, "eventCodes": ["ONB100111"]}, {**WANTED, "webhookUrl": "https://:8443/"},
+    {**WANTED, "webhookUrl": "https://a.example/\x7f"}, [WANTED], b"", b'{"eventCodes": NaN}', b"[" * 100_000,
+    json.dumps(WANTED).encode("utf-16"), {**WANTED, "eventCodes": ["ONB100111"]},
+    {**WANTED, "webhookUrl": "https://:8443/"},
 ], ids=range(19))  # fmt: skip
 def test_bad_body(sandbox: Sandbox, body: object) -> None:
     """Anything but the two documented fields is a 400, and creates nothing."""
@@ -124,16 +126,17 @@ def test_token_for_another_api(sandbox: Sandbox) -> None:
 
 
 def test_expired_token() -> None:
-    """A token ends with its lifetime; one that replaces a revoked one of the same client and audience is spared."""
+    """A token, in URL-safe letters, ends with its lifetime; one in place of a client's revoked one is spared."""
     now = 1000.5
     targets = lay_out("http://s", DOCUMENTED_TARGETS, {}, secrets.token_bytes)
     world = World(targets, FaultPlan({}), token_lifetime=60, clock=lambda: now)
     provider = targets[STAGING].provider
-    texts = [world.issue_token(provider, client, api) for client, api in (("a", "x"), ("b", "x"), ("a", "y"))]
-    for text in (texts[0], "never issued"):
+    texts = [world.issue_token(provider, client, api) for client in "ab" for api in "xy"]
+    for text in (texts[0], texts[3], "never issued"):
         world.revoke_token(text)
-    again = [world.issue_token(provider, client, api) for client, api in (("a", "x"), ("b", "x"), ("a", "y"))]
-    assert [True, False, False] == [world.tokens[text].spared for text in again]
+    again = [world.issue_token(provider, client, api) for client in "ab" for api in "xy"]
+    assert [True, False, False, True] == [world.tokens[text].spared for text in again]
+    assert [] == [text for text in world.tokens if {*"+/="} & {*text}]
     known = (texts[0], again[0], "never issued")
     assert [False, True, False] == [world.find_token(text) is not None for text in known]
     now += 59.5
@@ -146,14 +149,15 @@ def test_lead(sandbox: Sandbox) -> None:
     bearer = {"authorization": f"Bearer {get_token(sandbox, api_name='onboarding')}"}
     assert 406 == call("POST", url, {}, {**bearer, "accept": "*/*"}).status
     assert 400 == call("POST", url, b'{"Amount": NaN}', {**bearer, "accept": "application/json"}).status
-    answer = call("POST", url, {"Amount": "1"}, {**bearer, "accept": "text/plain;q=0.5, application/json"})
-    assert (201, {"Amount": "1"}) == (answer.status, sandbox.world.leads[0].document)
+    answer = call("POST", url, {"Amount": [1]}, {**bearer, "accept": "text/plain;q=0.5, application/json"})
+    assert (201, {"Amount": [1]}) == (answer.status, sandbox.world.leads[0].document)
     assert sandbox.world.requests["lead", STAGING] == 3
 
 
 def test_other_paths_and_methods(sandbox: Sandbox) -> None:
     """What is not there is a 404; another method a 405 that names the right one."""
-    assert 404 == call("GET", f"{sandbox.url}/nothing").status
+    for path in ("nothing", "_sandbox/state/", "_sandbox/State"):
+        assert 404 == call("GET", f"{sandbox.url}/{path}").status
     for method in ("GET", "HEAD", "PUT", "DELETE"):
         answer = call(method, f"{sandbox.world.targets[STAGING].base_url}/notification/webhooksubscription")
         assert (405, "POST") == (answer.status, answer.headers["allow"])
@@ -207,8 +211,9 @@ def test_state_and_removal(sandbox: Sandbox) -> None:
     {"code": "ONB10011", "count": True}, {"code": "ONB10011", "extra": 1}, {"code": "ONB10011", "target": ""},
 ])  # fmt: skip
 def test_bad_event(sandbox: Sandbox, event: dict[str, object]) -> None:
-    """An event has a code, and perhaps properties, a target and a count."""
-    assert 400 == call("POST", f"{sandbox.url}/_sandbox/trigger", event).status
+    """An event has a code, and perhaps properties, a target, of which all are told, and a count."""
+    answer = call("POST", f"{sandbox.url}/_sandbox/trigger", event)
+    assert (400, "target" in event) == (answer.status, all(name.encode() in answer.body for name in DOCUMENTED_TARGETS))
 
 
 # The targets, their URLs and variables.
@@ -220,7 +225,7 @@ def test_bad_event(sandbox: Sandbox, event: dict[str, object]) -> None:
 ])  # fmt: skip
 def test_bad_names(names: list[str], message: str) -> None:
     """Names are `region/environment`, and each has variables of its own."""
-    found = raised(SettingsError, check_names, names)
+    found = raised(SettingsError, Sandbox, 0, names)
     assert (message, names[-1:]) == (found.name, [found.where] if found.where else [])
 
 
@@ -244,11 +249,11 @@ def test_options() -> None:
 
 
 def test_urls() -> None:
-    """Each target has a base URL of its own, with the id of the sandbox."""
-    targets = lay_out("http://127.0.0.1:1/abc", DOCUMENTED_TARGETS, {}, bytes)
+    """Each target has a base URL of its own, with the id of the sandbox, and is printed without secrets."""
+    targets = lay_out("http://127.0.0.1:1/abc", DOCUMENTED_TARGETS, {STAGING: ("me", "s3cret")}, bytes)
     assert "http://127.0.0.1:1/abc/europe-staging" == targets["europe/staging"].base_url
     assert 4 == len({target.base_url for target in targets.values()})
-    assert "key=" not in repr(targets["europe/staging"])
+    assert [] == [text for text in ("key=", "s3cret") if text in repr(targets[STAGING])]
 
 
 @given(
@@ -377,13 +382,16 @@ def test_torn_line(tmp_path: Path) -> None:
     assert after == file.read_bytes()
 
 
-def test_other_contents(tmp_path: Path) -> None:
-    """A file that no sandbox wrote is an error that names the line, and stays free."""
+def test_other_contents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that no sandbox wrote is an error that names the line, and stays free; so does one on a broken disk."""
     file = tmp_path / "sandbox.jsonl"
     file.write_text('{"type":"removed","id":"1"}\n{}\n')
     message = raised(SettingsError, Sandbox, directory=tmp_path)
     assert ("sandbox-data-unusable", f"{file}:2") == (message.name, message.where)
     file.write_text("")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "ftruncate", Mock(side_effect=OSError))
+        assert "cannot be opened" == raised(SettingsError, Sandbox, directory=tmp_path).what
     Sandbox(directory=tmp_path).close()
 
 
@@ -408,15 +416,24 @@ def test_in_use(tmp_path: Path) -> None:
         assert before != second.world.targets[STAGING].base_url
 
 
+def test_what_another_sandbox_wrote_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is read by the next one, which reads only what no other can change any more."""
+    lines = '{"type":"removed","id":"1"}\n'
+    during_the_wait(monkeypatch, world, "flock", lambda: (tmp_path / "sandbox.jsonl").write_text(lines))
+    with closing(Memory(tmp_path)) as memory:
+        assert [Removed("1")] == memory.events
+
+
 def test_what_cannot_be_stored_has_not_happened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither now nor after a restart, whatever is stored next."""
     with closing(Memory(tmp_path)) as memory:
         world = World({}, FaultPlan({}), memory.append)
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "fsync", Mock(side_effect=OSError("full")))
-            with pytest.raises(OSError, match="full"):
-                world.create(STAGING, ("ONB10011",), "http://127.0.0.1/a")
-        assert ([], b"") == (world.created, (tmp_path / "sandbox.jsonl").read_bytes())
+        for problem in (OSError, KeyboardInterrupt):
+            with monkeypatch.context() as patch:
+                patch.setattr(os, "fsync", Mock(side_effect=problem))
+                with pytest.raises(problem):
+                    world.create(STAGING, ("ONB10011",), "http://127.0.0.1/a")
+            assert ([], b"") == (world.created, (tmp_path / "sandbox.jsonl").read_bytes())
         world.record(Removed("1"), Removed("2"))
     with closing(Memory(tmp_path)) as memory:
         assert [Removed("1"), Removed("2")] == memory.events
@@ -447,12 +464,13 @@ def test_late_create_needs_no_socket() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "before"), [(60.0, 0), (0.05, 1)])
-def test_late_create_happens_by_itself(seconds: float, before: int) -> None:
-    """Nobody has to ask for it; when the sandbox stops, it happens at the latest."""
+def test_late_create_happens_by_itself(seconds: float, before: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody has to ask for it; when the sandbox stops, it happens at the latest, also if it is asked for only then."""
     with Sandbox() as sandbox:
         sandbox.world.late_seconds = seconds
         sandbox.world.fail_next("late")
         with pytest.raises(ConnectionResetError):
             create(sandbox)
         assert wait_until(lambda: len(sandbox.world.subscriptions()) == before)
-    assert 1 == len(sandbox.world.subscriptions())
+        monkeypatch.setattr(sandbox._server, "stop", lambda: sandbox.world.create_later(STAGING, (), "", ""))
+    assert 2 == len(sandbox.world.subscriptions())
