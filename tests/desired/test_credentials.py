@@ -45,7 +45,7 @@ OTHERS = {
     "url_token",
 ])  # fmt: skip
 @pytest.mark.parametrize("where", [
-    "{{{}}}", "targets: {{a/b: {{{}}}}}", "targets: {{a/b: {{vars: {{{}}}}}}}",
+    "{{{}}}", "targets: {{a/b: {{{}}}}}", "targets: {{a/b: {{vars: [{{x: {{{}}}}}]}}}}",
     "parity: {{ignore: [[{{address: x, reason: y, {}}}]]}}", "verification: {{header: X, algorithm: hmac-sha1, {}}}",
 ])  # fmt: skip
 def test_a_credential_is_a_mistake_anywhere(tmp_path: Path, key: str, where: str) -> None:

@@ -79,10 +79,10 @@ def test_different_values_of_one_rank_are_a_mistake(tmp_path: Path, over: str) -
     text = f"""\
 subscriptions:
   "europe/*":
-    one: {{eventCodes: [ONB10001], webhookUrl: "{{hooks}}/1"}}
+    one: {{eventCodes: [ONB10001, ONB10003], webhookUrl: "{{hooks}}/1"}}
   "usa/*": {{one: {{webhookUrl: "{{hooks}}/1"}}}}
   "*/staging":
-    one: {{eventCodes: ¦[ONB10002], webhookUrl: ¦¦"{{hooks}}/2"}}
+    one: {{eventCodes: ¦[ONB10001, ONB10002], webhookUrl: ¦¦"{{hooks}}/2"}}
 {over}"""
     assert_mistakes(tmp_path, text, "rank-conflict", "rank-conflict", "rank-conflict")
 

@@ -212,6 +212,9 @@ subscriptions:
   europe/staging:
     one: {eventCodes: [ONB10001], webhookUrl: https://one.test/}
     two: {eventCodes: [ONB10002], webhookUrl: ftp://two.test/}
+    three: {eventCodes: [ONB10003], webhookUrl: "{"}
+  "europe/*": {three: {webhookUrl: https://three.test/}}
+  europe/production: {three: null}
 verification: {header: X, algorithm: md5}
 parity: {ignore: [{address: one, reason: ''}, {address: two, reason: x}]}
 """
@@ -221,7 +224,7 @@ parity: {ignore: [{address: one, reason: ''}, {address: two, reason: x}]}
     assert ["europe/production", "europe/staging", "usa/staging"] == list(desired.targets)
     assert (None, ["two"]) == (desired.verification, [each.address for each in desired.parity_ignore])
     assert problem is not None
-    assert 4 == problem.count
+    assert 5 == problem.count
 
 
 def test_too_many_subscriptions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

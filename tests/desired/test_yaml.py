@@ -13,7 +13,7 @@ from reconciler.desired import nodes
 
 BARE = """\
 targets: {c/d: {auth_url: https://a.test, base_url: https://b.test}}
-subscriptions: {c/d: {one: {eventCodes: [ONB10001]}}}
+subscriptions: {c/d: {one: {eventCodes: [ONB10001]}, two: {eventCodes: [ONB10002], webhookUrl: "{hooks}"}}}
 """
 PARSERS = {"CSafeLoader": yaml.CSafeLoader, "SafeLoader": yaml.SafeLoader}
 
@@ -85,7 +85,7 @@ def test_what_an_unread_part_may_hold_is_not_missed(tmp_path: Path, unread: str)
     """All else is reported, but nothing is called undeclared or incomplete that the unreadable part may hold."""
     others = "subscriptions:\n  a/b:\n    one: {webhookUrl: https://hooks.test}\n    two: {eventCodes: [x]}\n"
     found = mistakes_in(write(tmp_path, {"a.yaml": unread, "b.yaml": others, "c.yaml": BARE}))
-    assert ["a.yaml", "b.yaml:4"] == [
+    assert ["a.yaml", "b.yaml:4", "c.yaml"] == [
         each.located.rpartition("/")[2].rpartition(":")[0].removesuffix(":1").removesuffix(":2") for each in found
     ]
 

@@ -77,7 +77,7 @@ def test_signed_request_verifies(scheme: Verification, body: bytes) -> None:
 def test_scheme_is_detected(scheme: Verification) -> None:
     """Every scheme that is tried is among those that fit; all that fit verify, also where the header comes twice."""
     secret = secret_of(KEY, scheme.key_encoding)
-    headers = [*signed(scheme, secret), (scheme.header, "x")]
+    headers = [*signed(scheme, secret), (scheme.header, "x"), ("X-Other", "00" * 64)]
     schemes = detect([b"another", secret], headers, BODY)
     assert scheme in schemes
     assert all(verify(other, [secret], headers, BODY) is None for other in schemes)

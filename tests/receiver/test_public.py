@@ -50,7 +50,7 @@ def message(**headers: str) -> Message:
 def test_headers_of_any_server(headers: Any) -> None:
     """A mapping, a message, the pairs of ASGI, and a header that comes twice."""
     for body in (BODY, bytearray(BODY), memoryview(BODY)):
-        assert "ONB10011" == Verifier(SCHEME, ["other", b"s3cret"]).read(headers, body).event_code  # type: ignore[arg-type]
+        assert "ONB10011" == Verifier(SCHEME, ["a", "b", b"s3cret"]).read(headers, body).event_code  # type: ignore[arg-type]
 
 
 def test_spaces_around_a_value_are_not_signed() -> None:
