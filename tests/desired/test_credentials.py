@@ -41,16 +41,16 @@ OTHERS = {
 
 @pytest.mark.parametrize("key", [
     "client_id", "clientId", "CLIENT-SECRET", "secret", "password", "Passwd", "passphrase", "pwd", "token",
-    "accessToken", "api_key", "X-API-Key", "private key", "bearer", "Authorization", "credentials",
+    "idToken", "api_key", "X-API-Key", "private key", "bearer", "Authorization", "credentials",
     "url_token",
 ])  # fmt: skip
 @pytest.mark.parametrize("where", [
-    "{{{}}}", "targets: {{a/b: {{{}}}}}", "targets: {{a/b: {{vars: {{{}}}}}}}",
-    "parity: {{ignore: [{{address: x, reason: y, {}}}]}}", "verification: {{header: X, algorithm: hmac-sha1, {}}}",
+    "{{{}}}", "targets: {{a/b: {{{}}}}}", "targets: {{a/b: {{vars: [{{x: {{{}}}}}]}}}}",
+    "parity: {{ignore: [[{{address: x, reason: y, {}}}]]}}", "verification: {{header: X, algorithm: hmac-sha1, {}}}",
 ])  # fmt: skip
 def test_a_credential_is_a_mistake_anywhere(tmp_path: Path, key: str, where: str) -> None:
     """However its key is spelt and wherever it is, the variable to use is named and the value is not."""
-    entry = f'"{key}": {SECRET}'
+    entry = f'"{key}": {f"[{SECRET}]" if key[-1] == "s" else SECRET}'
     text = where.format(entry)
     found = mistakes_in(write(tmp_path, {"a.yaml": text, "b.yaml": TARGETS}))
     (mistake,) = (each for each in found if each.name == "credential")
@@ -141,10 +141,10 @@ def test_a_private_key_is_covered(tmp_path: Path, text: str) -> None:
     "Zk3v%20w8/r'T5%22uX2y%5CB9nM%C3%BC", "Zk3v+w8%2Fr%27T5%22uX2y%5CB9nM%C3%BC",
 ])  # fmt: skip
 def test_a_secret_is_covered_in_every_spelling(tmp_path: Path, written: str) -> None:
-    """As it is, as YAML quotes it, and percent-encoded in part, in full, for a form, and in lower case."""
-    config = write(tmp_path, {"a.yaml": f"{TARGETS}# {written}"})
-    found = mistakes_in(config, {STAGING_SECRET: """Zk3v w8/r'T5"uX2y\\B9nMü"""})
-    assert ["secret"] == [each.name for each in found]
+    """Plain, as YAML quotes it, and percent-encoded in any way, though its target has a mistake."""
+    config = write(tmp_path, {"a.yaml": f"{TARGETS}    overlap: x # {written}"})
+    found = mistakes_in(config, {"RECONCILER_USA_STAGING_CLIENT_SECRET": """Zk3v w8/r'T5"uX2y\\B9nMü"""})
+    assert ["invalid-value", "secret"] == [each.name for each in found]
 
 
 @pytest.mark.parametrize("name", [
@@ -153,18 +153,18 @@ def test_a_secret_is_covered_in_every_spelling(tmp_path: Path, written: str) -> 
 ])  # fmt: skip
 def test_every_variable_with_a_secret_is_named(tmp_path: Path, name: str) -> None:
     """At each place of its value, though blanks stand around it, beside others that begin alike, or cannot be read."""
-    config = write(tmp_path, {"a.yaml": f"{TARGETS}# hunter2-long, Tr0ubador, hunter2-long"})
+    config = write(tmp_path, {"a.yaml": f"{TARGETS}# ä hunter2-long, Tr0ubador, hunter2-long"})
     (config / "b.yaml").write_bytes(b"\xff")
     other = "RECONCILER_USA_STAGING_CLIENT_SECRET"
     *found, unread = mistakes_in(config, {"GITHUB_TOKEN": "hunter2-", other: "Tr0ubador", name: " hunter2-long\n"})
-    assert [(name, "14:3"), (other, "14:17"), (name, "14:28")] == [
+    assert [(name, "14:5"), (other, "14:19"), (name, "14:30")] == [
         (each.what.split()[-1], each.located.partition(".yaml:")[2]) for each in found
     ]
     assert "config-not-utf8" == unread.name
 
 
 @pytest.mark.parametrize(("value", "names"), [
-    *((value, ["secret"]) for value in ("hunter2-xy", "Troubador", "europe-staging-an")),
+    *((value, ["secret"]) for value in ("hunter2-xy", "Troubador", "europe-staging-an", "a1" * 999)),
     *((value, []) for value in ("short", "europe-staging", "europe_staging")),
 ])  # fmt: skip
 def test_a_value_that_no_text_contains_by_chance_is_a_secret(tmp_path: Path, value: str, names: list[str]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.configs import TARGETS, load_files, mistakes_in, write
 
-from reconciler.desired import files, load
+from reconciler.desired import files, load, load_sound
 
 UNDECLARED = "x: 1\nsubscriptions: {a/b: {}}"
 NAMES = ["europe/production", "europe/staging", "usa/staging"]
@@ -17,7 +17,7 @@ NAMES = ["europe/production", "europe/staging", "usa/staging"]
 
 def test_files_are_found_in_subdirectories_and_hidden_ones_are_not(tmp_path: Path) -> None:
     """Only *.yaml and *.yml count, at any depth; what begins with a dot, and other files, are left out."""
-    files = dict.fromkeys((".hidden.yaml", ".git/config.yaml", "notes.txt", "x.yaml~"), "[not read]")
+    files = dict.fromkeys((".hidden.yaml", ".git/config.yaml", "notes.txt", "x.yaml~", "x-yaml"), "[not read]")
     assert list(load_files(tmp_path, {"_deep/er/targets.yml": TARGETS, **files}).targets) == NAMES
 
 
@@ -26,13 +26,16 @@ def test_a_single_file_is_taken(tmp_path: Path) -> None:
     assert list(load(write(tmp_path, {"targets.conf": TARGETS}) / "targets.conf").targets) == NAMES
 
 
-def test_a_pipe_is_taken_where_it_is_named(tmp_path: Path) -> None:
-    """A process substitution is a pipe, and is read."""
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_pipe_is_taken_where_it_is_named(monkeypatch: pytest.MonkeyPatch, more: int) -> None:
+    """A process substitution is a pipe, and is read; it has the same limit of size."""
+    monkeypatch.setattr(files, "SIZE_LIMIT", len(TARGETS))
     reader, writer = os.pipe()
-    os.write(writer, TARGETS.encode())
+    os.write(writer, TARGETS.encode() + b"#" * more)
     os.close(writer)
     try:
-        assert list(load(Path(f"/dev/fd/{reader}")).targets) == NAMES
+        desired, problem = load_sound(Path(f"/dev/fd/{reader}"))
+        assert (NAMES[: 3 - 3 * more], more) == (list(desired.targets), problem.count if problem else 0)
     finally:
         os.close(reader)
 
@@ -100,6 +103,8 @@ def test_a_file_that_cannot_be_read_is_a_mistake(
     first, second = mistakes_in(config)
     assert (f"{config / 'a.yaml'}:{place}", f"{config / 'z.yaml'}:1:1") == (str(first.place), str(second.place))
     assert name == first.name
+    (config / "z.yaml").unlink()
+    assert [first] == mistakes_in(config)
 
 
 @pytest.mark.parametrize("name", ["nowhere", "nowhere/a.yaml", "x" * 5000, "a\0b"])
@@ -111,18 +116,12 @@ def test_a_configuration_that_is_not_there_is_a_mistake(tmp_path: Path, name: st
 
 
 def test_a_directory_without_files_is_a_mistake(tmp_path: Path) -> None:
-    """Nothing to read is not an empty configuration."""
-    (tmp_path / "config").mkdir()
-    assert ["config-empty"] == [each.name for each in mistakes_in(tmp_path / "config")]
+    """Nothing to read, but for files of other kinds, is not an empty configuration."""
+    assert ["config-empty"] == [each.name for each in mistakes_in(write(tmp_path, {"targets.json": "{}"}))]
 
 
 def test_a_directory_that_cannot_be_listed_is_a_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A directory that the system refuses is reported, and no second mistake made of what it may hold."""
-    config = write(tmp_path, {"a.yaml": TARGETS})
-
-    def refuse(path: Path) -> list[str]:
-        raise PermissionError(13, "Permission denied", str(path))
-
-    monkeypatch.setattr(os, "listdir", refuse)
-    (mistake,) = mistakes_in(config)
-    assert "config-unreadable" == mistake.name
+    """A directory that the system refuses is reported, as is the rest, without what the directory may declare."""
+    config, listdir = write(tmp_path, {"a/targets.yaml": TARGETS, "z.yaml": UNDECLARED}), os.listdir
+    monkeypatch.setattr(os, "listdir", lambda path: listdir(path / "gone" if path.name == "a" else path))
+    assert ["config-unreadable", "unknown-key"] == [mistake.name for mistake in mistakes_in(config)]

@@ -125,7 +125,7 @@ parity:
       reason: >
         sold in one
         region only
-    - {{address: offers, reason: "no"}}
+    - {{address: offers, reason: "no\\t\\r"}}
 """,
     )
     assert tuple(keys) == desired.recipients
@@ -136,7 +136,7 @@ parity:
     file = str(tmp_path / "config" / "tested.yaml")
     assert (
         ParityException("*/production/offers", "sold in one region only\n", Place(file, 6, 7)),
-        ParityException("offers", "no", Place(file, 10, 7)),
+        ParityException("offers", "no\t\r", Place(file, 10, 7)),
     ) == desired.parity_ignore
 
 
@@ -199,7 +199,7 @@ KEYS = sorted((str(x25519.Identity.generate().to_public()) for _ in range(2)), r
 
 def test_recipients_of_the_environment(tmp_path: Path) -> None:
     """The variable takes the place of the section, in which the order makes no difference."""
-    variables = {"RECONCILER_RECIPIENTS": ", ".join([*KEYS, *KEYS])}
+    variables = {"RECONCILER_RECIPIENTS": f"{','.join(KEYS)}, {KEYS[0]}"}
     assert tuple(KEYS) == load_files(tmp_path, {"a.yaml": A_B}, {**variables, **AUTH}).recipients
     both = {"a.yaml": f"{A_B}recipients: [{KEYS[1]}, {KEYS[0]}]"}
     assert (KEYS[1], KEYS[0]) == load_files(tmp_path, both, {**variables, **AUTH}).recipients

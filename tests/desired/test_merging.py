@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.configs import assert_mistakes, load_beside_targets, load_files
+from support.configs import assert_mistakes, load_beside_targets, load_files, mistakes_in, write
 
 from reconciler.model.address import Address
 from reconciler.model.desired import Unknown
@@ -79,19 +79,21 @@ def test_different_values_of_one_rank_are_a_mistake(tmp_path: Path, over: str) -
     text = f"""\
 subscriptions:
   "europe/*":
-    one: {{eventCodes: [ONB10001], webhookUrl: "{{hooks}}/1"}}
+    one: {{eventCodes: [ONB10001, ONB10003], webhookUrl: "{{hooks}}/1"}}
+  "usa/*": {{one: {{webhookUrl: "{{hooks}}/1"}}}}
   "*/staging":
-    one: {{eventCodes: ¦[ONB10002], webhookUrl: ¦"{{hooks}}/2"}}
+    one: {{eventCodes: ¦[ONB10001, ONB10002], webhookUrl: ¦¦"{{hooks}}/2"}}
 {over}"""
-    assert_mistakes(tmp_path, text, "rank-conflict", "rank-conflict")
+    assert_mistakes(tmp_path, text, "rank-conflict", "rank-conflict", "rank-conflict")
 
 
 def test_null_against_a_value_of_one_rank_is_a_mistake(tmp_path: Path) -> None:
-    """One pattern wants it and another of the same rank does not."""
-    text = 'subscriptions:\n  "*/b": {one: null}\n  a/*: {¦one: {eventCodes: [ONB10001], webhookUrl: https://c.test}}\n'
-    beside = "targets: {a/b: {auth_url: https://a.test, base_url: https://b.test}}"
-    (mistake,) = assert_mistakes(tmp_path, text, "null-conflict", beside=beside)
-    assert "tested.yaml:2:11" in mistake.what
+    """One pattern wants it and another of the same rank, in an earlier file, does not."""
+    text = "subscriptions: {a/*: {one: {eventCodes: [ONB10001], webhookUrl: https://c.test}}}\n"
+    text += "targets: {a/b: {auth_url: https://a.test, base_url: https://b.test}}"
+    (mistake,) = mistakes_in(write(tmp_path, {"a.yaml": 'subscriptions:\n  "*/b": {one: null}\n', "b.yaml": text}))
+    assert ("null-conflict", True) == (mistake.name, mistake.located.endswith("b.yaml:1:23"))
+    assert "a.yaml:2:11" in mistake.what
 
 
 def test_a_template_that_is_overridden_is_not_expanded(tmp_path: Path) -> None:

@@ -69,29 +69,33 @@ def test_only_an_unread_section_leaves_a_target_in_doubt(tmp_path: Path, marked:
     ("targets: {a/b: {ADDRESSES, vars: ¦[]}}\nWANTED '{hooks}'}, y: {eventCodes: [ONB10002], webhookUrl: ¦ftp://x}}}",
      "wrong-type url-scheme"),
     ("targets: {a/b: ¦[]}\nWANTED '{hooks}'}}}", "wrong-type"),
-    ("targets: {a/b: {ADDRESSES, unknown: retry, overlap: allow}}\nWANTED ¦ftp://x.test}, y: CODES ¦ftp://y}}}",
-     "url-scheme url-scheme"),
+    ("targets: {a/b: {ALLOWED, unknown: retry}, c/d: {ALLOWED}}\nWANTED ¦x}, y: CODES ¦y}}, MORE ¦z}}}",
+     "url-not-absolute url-not-absolute url-not-absolute"),
     ("DECLARED {a/b: {x: {eventCodes: [ONB10001], ¦webhookUrls: x}}}", "unknown-key"),
     ('DECLARED {a/b: {¦X: {eventCodes: ¦x}, ¦"\\e[m": ¦x}}', "invalid-name wrong-type invalid-name wrong-type"),
-    ("DECLARED {'*/*': {x: {eventCodes: [ONB10001]}}, ¦a/bb: {x: {webhookUrl: https://x}}}", "undeclared-target"),
+    ("DECLARED {'*/*': {x: {eventCodes: [ONB10001]}, ¦y: {}}, ¦a/bb: {x: {webhookUrl: https://x}}}",
+     "missing-field undeclared-target"),
     ("subscriptions: {¦a/b: {x: {eventCodes: [¦ONB1], webhookUrl: ¦ftp://x.test}}}",
      "undeclared-target invalid-value url-scheme"),
     ("subscriptions: {¦a/b: {x: CODES 'https://{region}.test'}}}", "undeclared-target"),
-    ("DECLARED {'a/*': {x: {eventCodes: [¦ONB1, ONB10003]}}, '*/b': {x: CODES https://x}}}", "invalid-value"),
+    ("DECLARED {'a/*': {x: {eventCodes: [¦ONB1, ONB10003]}, y: ¦[]}, '*/b': {x: CODES https://x}, y: CODES https://y}}}",
+     "invalid-value wrong-type"),
+    ("¦&a targets: {¦&b a/b: {ADDRESSES}}\nWANTED https://x}}}", "yaml-anchor yaml-anchor"),
     ("DECLARED {'*/*': {x: CODES x}}, '*/b': {x: null}, a/b: {¦x: {}}}", "missing-field"),
     ("subscriptions: {¦'*/*': {}}", "undeclared-target"), ("verification: ¦¦{}", "missing-key missing-key"),
     ("verification: ¦{algorithm: ¦md5}", "missing-key invalid-value"),
     ("targets: {a/b: {ADDRESSES, vars: {v: x}}, c/d: {ADDRESSES}}\nsubscriptions: {c/d: {x: CODES ¦'{v}/a'}}}",
      "unknown-variable"),
     ("recipients: [¦~, ¦age1short]", "no-value bad-recipient"),
-    ("¦unknown: [¦https://me@hooks.test, https://hooks.test/@me]", "unknown-key url-user-info"),
+    ("¦unknown: [¦to ftp://me@hooks.test, https://hooks.test/@me]", "unknown-key url-user-info"),
+    ("{¦[a]: b, subscriptions: {¦a/b: {}}}", "key-not-text undeclared-target"),
 ])  # fmt: skip
 def test_a_cause_is_reported_and_what_follows_is_not(tmp_path: Path, marked: str, names: str) -> None:
     """A misspelt or broken part is one mistake, and hides no other."""
+    marked = marked.replace("ALLOWED", "ADDRESSES, overlap: allow")
     marked = marked.replace("DECLARED", "targets: {a/b: {ADDRESSES}}\nsubscriptions:").replace("ADDRESSES", PLACES)
-    marked = marked.replace("WANTED", "subscriptions: {a/b: {x: CODES").replace(
-        "CODES", "{eventCodes: [ONB10001], webhookUrl:"
-    )
+    marked = marked.replace("WANTED", "subscriptions: {a/b: {x: CODES").replace("MORE", "c/d: {x: CODES")
+    marked = marked.replace("CODES", "{eventCodes: [ONB10001], webhookUrl:")
     assert "".join(map(str, assert_mistakes(tmp_path, marked, *names.split(), beside=""))).isprintable()
 
 
@@ -155,8 +159,10 @@ subscriptions:
     one: {eventCodes: [ONB10001], webhookUrl: ¦"{hoks}/1"}
     two: {eventCodes: [ONB10002], webhookUrl: ¦"ftp://{region}.test/"}
     ¦three: {webhookUrl: https://hooks.test}
+    ¦four: {}
 """
-    mistakes = assert_mistakes(tmp_path, text, "unknown-variable", "url-scheme", "missing-field")
+    mistakes = assert_mistakes(tmp_path, text, "unknown-variable", "url-scheme", "missing-field", "missing-field")
+    assert ["eventCodes", "eventCodes and webhookUrl"] == [each.what.partition("missing ")[2] for each in mistakes[2:]]
     with pytest.raises(ConfigError) as caught:
         load(tmp_path / "config")
     assert len(mistakes) == caught.value.count
@@ -165,7 +171,8 @@ subscriptions:
 @pytest.mark.parametrize(("text", "expected"), [
     ("plain", "'plain'"), ("a\nb\x1b[0m", "'a\\nb\\x1b[0m'"), ("x" * 61, "'" + "x" * 60 + "'…"),
     ("https://a.test/?key=value", "'https://a.test/?…'"), ("me:secret@a.test", "a value with an @"),
-    ("aB3d/5gH7+K9mN1/Q3sT5", "a value of 21 characters that may be a secret"),
+    ("https://hooks-of-our-partner.test/of/the/lender.aB3d/5gH7+K9mN1/Q3sT5",
+     "a value of 69 characters that may be a secret"),
 ])  # fmt: skip
 def test_values_are_shown_with_care(text: str, expected: str) -> None:
     """A value is escaped, cut, and shown without what may be a secret."""
@@ -205,6 +212,9 @@ subscriptions:
   europe/staging:
     one: {eventCodes: [ONB10001], webhookUrl: https://one.test/}
     two: {eventCodes: [ONB10002], webhookUrl: ftp://two.test/}
+    three: {eventCodes: [ONB10003], webhookUrl: "{"}
+  "europe/*": {three: {webhookUrl: https://three.test/}}
+  europe/production: {three: null}
 verification: {header: X, algorithm: md5}
 parity: {ignore: [{address: one, reason: ''}, {address: two, reason: x}]}
 """
@@ -214,7 +224,7 @@ parity: {ignore: [{address: one, reason: ''}, {address: two, reason: x}]}
     assert ["europe/production", "europe/staging", "usa/staging"] == list(desired.targets)
     assert (None, ["two"]) == (desired.verification, [each.address for each in desired.parity_ignore])
     assert problem is not None
-    assert 4 == problem.count
+    assert 5 == problem.count
 
 
 def test_too_many_subscriptions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,7 +259,7 @@ def test_very_many_mistakes_are_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "end"), [(0, ": none"), (2, ": r000/e, r001/e"), (100, "r018/e, r019/e, and 80 more")]
+    ("count", "end"), [(0, ": none"), (20, "r018/e, r019/e"), (100, "r018/e, r019/e, and 80 more")]
 )
 def test_very_many_names_are_counted(tmp_path: Path, count: int, end: str) -> None:
     """A message lists twenty names at most, in order."""

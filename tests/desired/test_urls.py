@@ -41,7 +41,7 @@ def test_sound_urls_are_taken(url: str) -> None:
     ("https://-hooks.example", "url-host"), ("https://" + "a" * 64 + ".example", "url-host"),
     ("https://" + "a." * 126 + "ab", "url-host"), ("https://hooks.example\\x", "url-host"),
     ("https://256.1.1.1", "url-host"), ("https://127.1", "url-host"), ("https://hooks.1", "url-host"),
-    ("https://[::g]/", "url-host"), ("https://[fe80::1%25eth0]/", "url-host"), ("https://[:::]/", "url-host"),
+    ("https://[::g]/", "url-host"), ("https://[fe80::1%25eth0]/", "url-host"), ("http://[:::]/", "url-host"),
     ("https://hooks.example:", "url-port"), ("https://hooks.example:0", "url-port"),
     ("https://hooks.example:65536", "url-port"), ("https://hooks.example:123456", "url-port"),
     ("https://hooks.example:http/x", "url-port"), ("https://hooks.example/" + "x" * (2049 - 22), "url-too-long"),

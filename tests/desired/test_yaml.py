@@ -8,11 +8,12 @@ import pytest
 import yaml
 from support.configs import assert_mistakes, load_beside_targets, mistakes_in, write
 
+from desired.mistaken import KEY
 from reconciler.desired import nodes
 
 BARE = """\
 targets: {c/d: {auth_url: https://a.test, base_url: https://b.test}}
-subscriptions: {c/d: {one: {eventCodes: [ONB10001]}}}
+subscriptions: {c/d: {one: {eventCodes: [ONB10001]}, two: {eventCodes: [ONB10002], webhookUrl: "{hooks}"}}}
 """
 PARSERS = {"CSafeLoader": yaml.CSafeLoader, "SafeLoader": yaml.SafeLoader}
 
@@ -84,7 +85,7 @@ def test_what_an_unread_part_may_hold_is_not_missed(tmp_path: Path, unread: str)
     """All else is reported, but nothing is called undeclared or incomplete that the unreadable part may hold."""
     others = "subscriptions:\n  a/b:\n    one: {webhookUrl: https://hooks.test}\n    two: {eventCodes: [x]}\n"
     found = mistakes_in(write(tmp_path, {"a.yaml": unread, "b.yaml": others, "c.yaml": BARE}))
-    assert ["a.yaml", "b.yaml:4"] == [
+    assert ["a.yaml", "b.yaml:4", "c.yaml"] == [
         each.located.rpartition("/")[2].rpartition(":")[0].removesuffix(":1").removesuffix(":2") for each in found
     ]
 
@@ -105,8 +106,9 @@ def test_directives_and_document_marks_are_taken(tmp_path: Path) -> None:
     ("parity:\n\tignore: []\n", "use spaces to indent, not tabs"), ("subscriptions:\n  */*: {}\n", "quote the pattern"),
     ("parity: {ignore: [\n", "correct the YAML"), ("parity: x: y # *\tz\n", "correct the YAML"),
     ("state: [x]", "write a single value"), ("recipients: x", "write [one"), ("targets: []", "write `key: value`"),
+    ("recipients: [age1x]", "use the public key"), (f"recipients: [{KEY[:-1]}q]", "its checksum does not match"),
 ])  # fmt: skip
-def test_the_way_out_of_a_syntax_error(tmp_path: Path, text: str, remedy: str) -> None:
+def test_the_way_out(tmp_path: Path, text: str, remedy: str) -> None:
     """What people often get wrong has a remedy of its own."""
     (mistake,) = mistakes_in(write(tmp_path, {"a.yaml": text}))
     assert mistake.steps[0].text.startswith(remedy)

@@ -40,15 +40,15 @@ def test_line_is_read_again(
 
 
 def test_credentials_are_left_out() -> None:
-    """The values of Authorization and Cookie headers are not written."""
+    """The values of Authorization and Cookie headers are not written, but their names are."""
     headers = (("Authorization", "abc"), ("cookie", "abc"), ("Proxy-authorization", "abc"), ("X-Signature", "s"))
     line = line_of(Captured(AT, "", "/", headers=headers))
-    assert b"abc" not in line
+    assert (True, False) == (b"Authorization" in line, b"abc" in line)
     assert (("X-Signature", "s"),) == parse_line(line, "here").headers
 
 
 @pytest.mark.parametrize(("document", "captured"), [
-    ({"at": "2026-03-01T13:00:00.25+01:00", "code": "X", "url": "https://a.example/b?c"}, (AT, "X", "/b?c")),
+    ({"at": "2026-03-01T13:00:00.75+01:00", "code": "X", "url": "https://a.example/b?c"}, (AT, "X", "/b?c")),
     ({"at": AT, "path": "/x", "body": '{"EventCode": "LOA10013"}', "more": 1}, (AT, "LOA10013", "/x")),
     ({"at": AT, "path": "/x", "body": "?"}, (AT, "", "/x")),
     ({"at": AT, "path": "/x", "code": "", "body": '{"EventCode": "X"}'}, (AT, "", "/x")),
@@ -66,7 +66,7 @@ def test_lines_of_others(document: dict[str, Any], captured: tuple[str, str, str
 @pytest.mark.parametrize("line", [
     b"", b"[]", b"\xff", b'{"a":' * 100_000, b"{}", b'{"at": "yesterday", "path": "/", "code": "X"}',
     b'{"at": "2026-03-01T12:00:00", "path": "/", "code": "X"}', b'{"at": "2026-03-01T12:00:00Z", "code": "X"}',
-    b'{"at": "2026-03-01T12:00:00Z", "url": "/no/host", "code": "X"}',
+    b'{"at": "2026-03-01T12:00:00Z", "url": "https:/somebody", "code": "X"}',
     b'{"at": "2026-03-01T12:00:00Z", "url": "http://[", "code": "X"}',
     b'{"at": "2026-03-01T12:00:00Z", "url": "https://somebody\\u2100/", "code": "X"}',
     b'{"at": "2026-03-01T12:00:00Z", "path": "/"}',
@@ -91,7 +91,7 @@ def test_torn_last_line(tmp_path: Path) -> None:
 def test_bad_line_is_named_by_its_number(tmp_path: Path) -> None:
     """What comes before it is given."""
     file = tmp_path / "notifications.jsonl"
-    file.write_bytes(LINE + b"nonsense\n" + LINE)
+    file.write_bytes(LINE + b"\n" + LINE)
     lines = read_captured(file)
     assert "ONB10011" == next(lines).code
     assert f"{file}:2" == raised(SettingsError, lines.__next__).where
