@@ -228,12 +228,14 @@ def test_threads_request_once(directory: Path) -> None:
     assert (["token-number-1"] * 8, 1) == (tokens, provider.asked)
 
 
-def test_a_lock_that_is_never_released(directory: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a while a token is requested without it."""
+def test_a_lock_that_is_never_released(
+    directory: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After a while a token is requested without it, and can be cached."""
     monkeypatch.setattr(tokens, "_PATIENCE", 0.05)
     cache = TokenCache(directory)
     with cache._alone(PURPOSE):
-        assert TokenCache(directory).get(PURPOSE, SECRET, provider) == "token-number-1"
+        assert (TokenCache(directory).get(PURPOSE, SECRET, provider), caplog.messages) == ("token-number-1", [])
 
 
 def test_a_directory_that_cannot_be_made(tmp_path: Path, provider: Provider, caplog: pytest.LogCaptureFixture) -> None:
