@@ -60,7 +60,7 @@ def test_parts_and_lookalikes(text: str, shown: str) -> None:
 @pytest.mark.parametrize(("text", "shown"), [
     ("the subscription was refused", "the subscription was refused"), ("the subscription-secret", f"the {REDACTED}"),
     ("the SUBSCRIPTION-SECRET", f"the {REDACTED}"), ("the correcthorse", "the correcthorse"),
-    ("the correcthorsebatter", f"the {REDACTED}"),
+    ("the correcthorsebatter", f"the {REDACTED}"), ("the correcthrystaple", f"the {REDACTED}"),
 ])  # fmt: skip
 def test_a_plain_word_of_a_secret(text: str, shown: str) -> None:
     """A word that is part of a secret is shown, the whole secret and what is too long for a word are not."""
@@ -112,10 +112,12 @@ def test_a_secret_within_base64(before: bytes, secret: str, after: bytes) -> Non
     assert [] == [own[at : at + 8] for at in range(len(own) - 8 + 1) if own[at : at + 8] in shown]
 
 
-@pytest.mark.parametrize("secret", ["k3y", "pa ss", "p  s", "x"])
+@pytest.mark.parametrize("secret", ["k3y", "pa ss", "p  s", "x", "k\ty", "xyx"])
 def test_a_short_secret(secret: str) -> None:
-    """It goes as a whole, wherever it stands, and in hex."""
-    assert [f"-{REDACTED}-"] * 2 == [excerpt(f"-{text}-", [secret, ""]) for text in (secret, secret.encode().hex())]
+    """It goes as a whole, wherever it stands, also over its own end, escaped, and in hex."""
+    texts = [secret, secret.encode().hex(), secret.removesuffix(secret[0]) + secret]
+    texts.append("".join(f"%{byte:02x}" for byte in secret.encode()))
+    assert [f"-{REDACTED}-"] * 4 == [excerpt(f"-{text}-", [secret, ""]) for text in texts]
 
 
 @pytest.mark.parametrize("at", range(180, 202, 3))
