@@ -76,7 +76,7 @@ def test_advice_of_each_command(tmp_path: Path, wrap: Callable[[str], None], std
 
 
 def test_what_is_here_is_not_fetched_again(store: Store, wrap: Callable[[str], None], git_world: GitWorld) -> None:
-    """Only what another run has pushed is: a fetch of a remote may take seconds."""
+    """Only what another run has pushed is, without its history: a fetch of a remote may take seconds."""
     wrap('echo "$1" >>"$0.log"; exec "$GIT" "$@"')
     other = git_world.open(machine="b")
     log = git_world.root / "bin" / "git.log"
@@ -88,6 +88,8 @@ def test_what_is_here_is_not_fetched_again(store: Store, wrap: Callable[[str], N
         other.read()
         asked.append([word for word in log.read_text().split() if word in ("ls-remote", "fetch")])
     assert [["ls-remote", "fetch"], ["ls-remote"]] * 2 == asked
+    (copy,) = (git_world.root / "cacheb" / "git").glob("*.git")
+    assert "2" == git_world.git("rev-list", "--all", "--count", at=copy).strip()
 
 
 def test_what_was_pushed_is_not_read_again(store: Store, wrap: Callable[[str], None], git_world: GitWorld) -> None:
@@ -180,11 +182,13 @@ def test_branch_set_back_to_the_head_of_a_run(git_world: GitWorld, store: Store)
 
 
 def test_branch_deleted(git_world: GitWorld, store: Store) -> None:
-    """If the branch is deleted, the second one is left, and an append is refused."""
+    """If the branch is deleted, the second one is left, an append is refused, and none begins there."""
     git_world.move("state")
     stored = store.read()
     assert (stored.data, stored.second) == (None, sample()[1][-1])
     raised(HeadMoved, store.append, sample()[1][-1], b"x\n", "x")
+    lines, (line,) = linked(None, 0, [begun("d" * 32)])
+    raised(HeadMoved, store.append, None, lines, "begin", second=line.hash)
 
 
 def test_second_branch_deleted(git_world: GitWorld, store: Store) -> None:
@@ -200,7 +204,7 @@ def test_second_branch_deleted(git_world: GitWorld, store: Store) -> None:
 
 def test_second_branch_of_something_else(git_world: GitWorld, store: Store) -> None:
     """A second branch that holds no head counts as missing."""
-    git_world.commit_file("head", b"hello\n", branch=HEAD)
+    git_world.commit_file("head", f"{sample()[1][-1]}\nhello\n".encode(), branch=HEAD)
     assert store.read().second == ""
     git_world.move(HEAD, git_world.tip())
     assert store.read().second == ""
@@ -484,11 +488,11 @@ def test_remote_of_the_current_branch(git_world: GitWorld) -> None:
     assert git_world.open().place == f"git+{git_world.origin}#state"
     git("remote", "add", "origin", "https://git.partner.example/a.git")
     assert git_world.open().place == "git+https://git.partner.example/a.git#state"
-    git("symbolic-ref", "HEAD", "refs/heads/a/main")
-    git("config", "branch.a/main.remote", "first")
-    git("config", "branch.a/main.merge", "refs/heads/main")
+    git("symbolic-ref", "HEAD", "refs/heads/a/Main")
+    git("config", "branch.a/Main.remote", "first")
+    git("config", "branch.a/Main.merge", "refs/heads/main")
     assert git_world.open().place == f"git+{git_world.origin}#state"
-    git("config", "branch.a/main.remote", ".")  # it follows a branch of this repository
+    git("config", "branch.a/Main.remote", ".")  # it follows a branch of this repository
     assert git_world.open().place == "git+https://git.partner.example/a.git#state"
 
 
@@ -643,10 +647,10 @@ def test_check_writable(git_world: GitWorld, store: Store, wrap: Callable[[str],
 
 def test_commit_by_hand(git_world: GitWorld, store: Store) -> None:
     """Somebody's commit on the branch, which leaves the record as it is, costs one conflict at most; its file stays."""
-    git_world.commit_file("note", b"hello\n")
+    git_world.commit_file("n\udcffte", b"hello\n")
     add(store, "x")
     assert git_world.log("%an")[1] == "Somebody"
-    assert (names_of(store)[2:], git_world.git("show", "state:note", at=git_world.origin)) == (["x"], "hello\n")
+    assert (names_of(store)[2:], git_world.git("show", "state:n\udcffte", at=git_world.origin)) == (["x"], "hello\n")
 
 
 @pytest.mark.parametrize(("stderr", "told"), [
