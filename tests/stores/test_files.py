@@ -163,9 +163,9 @@ def test_odd_files(path: Path, store: Store, kind: str) -> None:
 
 
 def test_locks_of_one_host(path: Path, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file system whose locks other hosts do not see is refused."""
+    """A file system whose locks other hosts do not see is refused, though it is mounted as the file alone."""
     table = tmp_path / "mountinfo"
-    table.write_text("1 0 8:1 / / rw - nfs4 server:/ rw,nolock\n")
+    table.write_text(f"1 0 8:1 / {path} rw - nfs4 server:/ rw,nolock\n")
     monkeypatch.setattr(disk, "_MOUNTS", table)
     for step in (store.prepare, store.check_writable):
         assert raised(RecordError, step).name == "host-only-locks"
@@ -191,14 +191,14 @@ def test_check_writable_before_it_begins(path: Path) -> None:
 
 def test_what_was_read_is_durable(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A read waits until what it read is on the disk, whoever wrote it, and so do a beginning and an append."""
-    done: list[str] = []
+    done: list[tuple[str, bool]] = []
     for name in ("settle", "settle_name", "sync_directory"):
-        monkeypatch.setattr(files, name, lambda _, name=name: done.append(name))
+        monkeypatch.setattr(files, name, lambda _, name=name: done.append((name, path.exists())))
     store = FileStore(path)
     begin(store)
     store.read()
     store.append(sample()[1][-1], b"", "")
-    assert done == ["sync_directory", "settle", "settle_name", "settle_name"]
+    assert done == [(name, True) for name in ("sync_directory", "settle", "settle_name", "settle_name")]
     monkeypatch.setattr(files, "settle", lambda _: path.write_bytes(b"later"))
     assert store.read().data == sample()[0]
     monkeypatch.setattr(files, "settle", _fail(errno.EIO))
