@@ -59,20 +59,21 @@ def test_head_of_a_file(path: Path, count: int, length: int) -> None:
 
 def test_last_line_edited(path: Path, store: Store) -> None:
     """A record whose last line was edited has no head to append to."""
-    data, heads = sample()
-    path.write_bytes(data.replace(b"line 2", b"line 3"))
-    raised(HeadMoved, store.append, heads[-1], b"x\n", "")
+    path.write_bytes(sample()[0].replace(b"line 2", b"line 3"))
+    raised(HeadMoved, store.append, sample()[1][-1], b"x\n", "")
 
 
-def test_only_a_torn_write(path: Path) -> None:
-    """A file without a complete line is no place to begin a record, and has no head."""
+@pytest.mark.parametrize("torn", [b'{"seq":1', b""])
+def test_only_a_torn_write(path: Path, torn: bytes) -> None:
+    """A file without a complete line, and what is below it, is no missing record; it cannot begin, and has no head."""
     path.parent.mkdir()
-    path.write_bytes(b'{"seq":1')
+    path.write_bytes(torn)
     store = FileStore(path)
     for head, why in ((None, "already"), ("f" * 64, "another run")):
         with pytest.raises(HeadMoved, match=why):
             store.append(head, sample()[0], "")
-    assert store.read().data == b'{"seq":1'
+    assert store.read() == Stored(torn)
+    assert raised(StoreUnavailable, FileStore(path / "below").read).name == "record-not-read"
 
 
 def test_begun_as_a_whole(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,12 +140,6 @@ def test_link_to_the_file(tmp_path: Path, path: Path, store: Store) -> None:
         assert (store.place, store.path) == (FileStore(link).place, FileStore(link).path)
 
 
-def test_empty_file(path: Path, store: Store) -> None:
-    """A file without a byte is a damaged record, not a missing one."""
-    path.write_bytes(b"")
-    assert store.read() == Stored(b"")
-
-
 @pytest.mark.parametrize("kind", ["link", "directory", "pipe"])
 def test_odd_files(path: Path, store: Store, kind: str) -> None:
     """A path that is no regular file is neither read nor written, nor taken for a missing record."""
@@ -179,7 +174,7 @@ def test_check_writable(path: Path, store: Store, monkeypatch: pytest.MonkeyPatc
     assert [path] == list(path.parent.iterdir())
     opener.assert_called_once_with(path, os.O_RDWR | os.O_NOFOLLOW)
     for failing in ("sync_directory", "written_beside"):
-        monkeypatch.setattr(files, failing, _fail(errno.EROFS))
+        monkeypatch.setattr(files, failing, _fail(errno.EACCES))
         assert raised(StoreUnavailable, store.check_writable).name == "record-unwritable"
 
 
