@@ -160,10 +160,11 @@ class TestNotSent:
         assert (1, []) == (asked.times, server.requests)
 
     def test_asked_too_late(self, serve: Serve, transport: Transport) -> None:
-        """Leave that comes after the deadline is none: the call has been reported as not sent."""
+        """Leave that comes after the deadline is none, and nobody waits for it: the call was reported as not sent."""
         server, release = serve(say(OK)), threading.Event()
         failure = post(transport, server.url, 0.1, lambda: release.wait(5))
         assert Failure(False, "timed out after 0.1 s without a connection") == failure
+        assert {True} == {thread.daemon for thread in threading.enumerate() if thread.name == "exchange"}
         release.set()
         finish_calls()
         server.close()
