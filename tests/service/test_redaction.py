@@ -113,8 +113,8 @@ def test_a_secret_within_base64(before: bytes, secret: str, after: bytes) -> Non
     assert [] == [own[at : at + 8] for at in range(len(own) - 8 + 1) if own[at : at + 8] in shown]
 
 
-@pytest.mark.parametrize("secret", ["k3y", "pa ss", "p  s", "x", "k\ty", "xyx"])
-def test_a_short_secret(secret: str) -> None:
+@pytest.mark.parametrize("secret", ["k3y", "pa ss", "p  s", "x", "k\ty", "xyx", "correcthorse"])
+def test_a_short_secret_or_a_word(secret: str) -> None:
     """It goes as a whole, wherever it stands, also over its own end, escaped, and in hex."""
     texts = [secret, secret.encode().hex(), secret.removesuffix(secret[0]) + secret]
     texts.append("".join(f"%{byte:02x}" for byte in secret.encode()))
