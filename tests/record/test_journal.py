@@ -10,7 +10,7 @@ from support.memory_record import AT, RECORD, MemoryNotes, MemoryStore, append, 
 from support.records import linked
 from support.refusals import raised
 
-from reconciler.errors import RecordClosed
+from reconciler.errors import RecordClosed, RecordDamaged
 from reconciler.record.chain import last_head, missing, parse
 from reconciler.record.facts import Begun, Closed, LossOpened
 from reconciler.record.gates import Note, Obstacle
@@ -39,6 +39,11 @@ def test_an_append_of_another_process_is_no_missing_head(monkeypatch: pytest.Mon
     assert reading.standing.missing == ()
     [note] = notes.read_all()
     assert note.entries == reading.record.entries + 2
+
+
+def test_an_empty_record_is_damaged() -> None:
+    """It is not a missing one, which could be begun again."""
+    assert "record-damaged" == raised(RecordDamaged, journal_of(MemoryStore(b"")).read).name
 
 
 def test_another_record_than_the_expected_one_is_not_noted() -> None:

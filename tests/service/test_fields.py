@@ -26,7 +26,7 @@ def test_identifiers_and_what_was_sent() -> None:
     """Only they are in the clear; everything else is taken for a secret."""
     body = b"""{"id": "a1", "SubscriptionId": 7, "partnerId": true, "ratioId": 0.5, "url": "https://x.example",
         "secret": "k3y", "secretKey": "k3y", "identity": "x", "nestedId": {"id": 1}, "listId": [1], "nullId": null,
-        "bigId": 99999999999999999999, "lineId": "a\\nb", "co": "ONB10001"}"""
+        "bigId": 99999999999999999999, "lineId": "a\\nb", "paid": "x", "co": "ONB10001"}"""
     assert storable_fields(body, ["ONB10001", "https://x.example"]) == {
         "id": "a1", "SubscriptionId": 7, "partnerId": True, "ratioId": 0.5, "url": "https://x.example",
         "co": "ONB10001",
@@ -42,7 +42,7 @@ def test_an_identifier(value: object) -> None:
 @pytest.mark.parametrize("fields", [
     {"subscriptionId": TOKEN}, {"subscriptionId": TOKEN.swapcase()}, {"subscriptionId": TOKEN.encode().hex()},
     {"subscriptionId": b64encode(f"id:{TOKEN}".encode()).decode()}, {"subscriptionId": TOKEN.split(".")[1]},
-    {f"{TOKEN}Id": "x"}, {"accountId": 4711471147114711}, {"id": "eyJhbGciOiJub25lIn0.e30."}, {"id": "x" * 65},
+    {f"{TOKEN}Id": "x"}, {"accountId": 4711471147114711}, {"id": "eyJhbGciOiJub25lIn0.e30."}, {"id": "x:" + "y" * 65},
     {"id": ":".join(["part"] * 26)}, {"n" * 127 + "Id": "x"}, {"sessionId": "x"}, {"refreshTokenId": "x"},
     {"clientSecretId": "x"}, {"id": 10**400}, {"id": -(10**30)},
 ])  # fmt: skip

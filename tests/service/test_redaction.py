@@ -47,7 +47,8 @@ def test_an_excerpt_is_one_short_printable_line(text: str, limit: int) -> None:
     ("bad token abcDEF123456", f"bad token {REDACTED}"),
     ("bad token abcDEF12... sent", f"bad token {REDACTED}... sent"),
     ("Authorization: Bearer zzzzzzzzzzzzzzzzzzzz", f"Authorization: Bearer {REDACTED}"),
-    ("got eyJhbGciOiJI.eyJzdWIi.c2ln", f"got {REDACTED}"), ("Basic dXNlcjpwYXNzd29yZA==", f"Basic {REDACTED}"),
+    ("got eyJhbGciOiJI.eyJzdWIi.c2ln, eyJhbGciOiJJ", f"got {REDACTED}, {REDACTED}"),
+    ("Basic dXNlcjpwYXNzd29yZA==", f"Basic {REDACTED}"),
     ("session ABCDEF123456.GHIJKL7890.MNOPQR", f"session {REDACTED}"), ("payload ghijkl7890", f"payload {REDACTED}"),
     ("Bearer token required", "Bearer token required"),
     ("eventCodes must be known, subscription refused", "eventCodes must be known, subscription refused"),
@@ -60,7 +61,7 @@ def test_parts_and_lookalikes(text: str, shown: str) -> None:
 @pytest.mark.parametrize(("text", "shown"), [
     ("the subscription was refused", "the subscription was refused"), ("the subscription-secret", f"the {REDACTED}"),
     ("the SUBSCRIPTION-SECRET", f"the {REDACTED}"), ("the correcthorse", "the correcthorse"),
-    ("the correcthorsebatter", f"the {REDACTED}"),
+    ("the correcthorsebatter", f"the {REDACTED}"), ("the correcthrystaple", f"the {REDACTED}"),
 ])  # fmt: skip
 def test_a_plain_word_of_a_secret(text: str, shown: str) -> None:
     """A word that is part of a secret is shown, the whole secret and what is too long for a word are not."""
@@ -112,10 +113,12 @@ def test_a_secret_within_base64(before: bytes, secret: str, after: bytes) -> Non
     assert [] == [own[at : at + 8] for at in range(len(own) - 8 + 1) if own[at : at + 8] in shown]
 
 
-@pytest.mark.parametrize("secret", ["k3y", "pa ss", "p  s", "x"])
-def test_a_short_secret(secret: str) -> None:
-    """It goes as a whole, wherever it stands, and in hex."""
-    assert [f"-{REDACTED}-"] * 2 == [excerpt(f"-{text}-", [secret, ""]) for text in (secret, secret.encode().hex())]
+@pytest.mark.parametrize("secret", ["k3y", "pa ss", "p  s", "x", "k\ty", "xyx", "correcthorse"])
+def test_a_short_secret_or_a_word(secret: str) -> None:
+    """It goes as a whole, wherever it stands, also over its own end, escaped, and in hex."""
+    texts = [secret, secret.encode().hex(), secret.removesuffix(secret[0]) + secret]
+    texts.append("".join(f"%{byte:02x}" for byte in secret.encode()))
+    assert [f"-{REDACTED}-"] * 4 == [excerpt(f"-{text}-", [secret, ""]) for text in texts]
 
 
 @pytest.mark.parametrize("at", range(180, 202, 3))

@@ -58,12 +58,12 @@ def file_of(directory: Path) -> Path:
     return file
 
 
-def test_is_shared_between_runs(directory: Path, provider: Provider) -> None:
-    """A day of runs requests a token once, and it is private to its owner."""
-    assert {"token-number-1"} == {TokenCache(directory).get(PURPOSE, SECRET, provider) for _ in range(3)}
-    assert (provider.asked, 0o700, 0o600) == (
-        1, directory.stat().st_mode & 0o777, file_of(directory).stat().st_mode & 0o777,
-    )  # fmt: skip
+def test_is_shared_between_runs(directory: Path) -> None:
+    """A day of runs requests a token once and writes it once, however long it is, and it is private to its owner."""
+    ask = Mock(return_value=("t" * 16_384, DAY))
+    got = {(TokenCache(directory).get(PURPOSE, SECRET, ask), file_of(directory).stat().st_ino) for _ in range(3)}
+    modes = [path.stat().st_mode & 0o777 for path in (directory, file_of(directory))]
+    assert (["t" * 16_384], 1, [0o700, 0o600]) == ([token for token, _ in got], ask.call_count, modes)
 
 
 def test_file_shows_nothing(directory: Path, provider: Provider) -> None:
@@ -228,12 +228,14 @@ def test_threads_request_once(directory: Path) -> None:
     assert (["token-number-1"] * 8, 1) == (tokens, provider.asked)
 
 
-def test_a_lock_that_is_never_released(directory: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a while a token is requested without it."""
+def test_a_lock_that_is_never_released(
+    directory: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After a while a token is requested without it, and can be cached."""
     monkeypatch.setattr(tokens, "_PATIENCE", 0.05)
     cache = TokenCache(directory)
     with cache._alone(PURPOSE):
-        assert TokenCache(directory).get(PURPOSE, SECRET, provider) == "token-number-1"
+        assert (TokenCache(directory).get(PURPOSE, SECRET, provider), caplog.messages) == ("token-number-1", [])
 
 
 def test_a_directory_that_cannot_be_made(tmp_path: Path, provider: Provider, caplog: pytest.LogCaptureFixture) -> None:

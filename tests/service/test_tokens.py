@@ -17,6 +17,7 @@ from support.service_targets import SECRET, StubCredentials, make_target
 
 from reconciler.errors import TokenError
 from reconciler.model.desired import API_NAMES
+from reconciler.service import tokens
 from reconciler.service.api import ServiceClient
 from reconciler.service.tokens import PAUSES
 
@@ -138,9 +139,10 @@ class TestFailure:
         """The wait that a 429 asks for is granted, within bounds."""
         waits: list[float] = []
         monkeypatch.setattr(time, "sleep", waits.append)
-        lending_service.script_tokens((429, "", {"Retry-After": "3"}), (429, "", {"Retry-After": "9999"}))
+        monkeypatch.setattr(tokens, "PAUSES", (1.0, 1.0, 2.0))
+        lending_service.script_tokens(*[(429, "", {"Retry-After": wait}) for wait in ("3", "9999", "1.5")])
         service.authorise()
-        assert [seconds for seconds in waits if seconds >= 1] == [3.0, 10.0]
+        assert [seconds for seconds in waits if seconds >= 1] == [3.0, 10.0, 2.0]
 
     def test_no_connection(self, open_service: Open, serve: Callable[..., RawServer]) -> None:
         """A connection that breaks is tried again, and then the address and the network are to be checked."""

@@ -160,10 +160,11 @@ class TestNotSent:
         assert (1, []) == (asked.times, server.requests)
 
     def test_asked_too_late(self, serve: Serve, transport: Transport) -> None:
-        """Leave that comes after the deadline is none: the call has been reported as not sent."""
+        """Leave that comes after the deadline is none, and nobody waits for it: the call was reported as not sent."""
         server, release = serve(say(OK)), threading.Event()
         failure = post(transport, server.url, 0.1, lambda: release.wait(5))
         assert Failure(False, "timed out after 0.1 s without a connection") == failure
+        assert {True} == {thread.daemon for thread in threading.enumerate() if thread.name == "exchange"}
         release.set()
         finish_calls()
         server.close()
@@ -211,14 +212,16 @@ class TestNotSent:
         failure = of_kind(Failure, post(transport, "http://127.0.0.1:9"))
         assert not failure.sent
 
+    @pytest.mark.parametrize(("seconds", "sent"), [(50, 1), (60, 0)])
     def test_a_machine_that_slept_just_before_it_sent(
-        self, serve: Serve, transport: Transport, monkeypatch: pytest.MonkeyPatch
+        self, serve: Serve, transport: Transport, monkeypatch: pytest.MonkeyPatch, seconds: int, sent: int
     ) -> None:
-        """Its time has passed since it was asked whether to send: nothing leaves."""
+        """If its time has passed since it was asked whether to send, nothing leaves."""
         server, slept = serve(say(OK)), threading.Event()
-        monkeypatch.setattr(transport_module, "steady", lambda: time.monotonic() + 5 * slept.is_set())
-        failure = post(transport, server.url, may_send=lambda: not slept.set())  # type: ignore[func-returns-value]
-        assert (Failure(False, "timed out after 5 s without a connection"), []) == (failure, server.requests)
+        monkeypatch.setattr(transport_module, "steady", lambda: time.monotonic() + seconds * slept.is_set())
+        result = post(transport, server.url, 60, lambda: not slept.set())  # type: ignore[func-returns-value]
+        assert (sent, isinstance(result, Reply)) == (len(server.requests), bool(sent))
+        assert sent or Failure(False, "timed out after 60 s without a connection") == result
 
     def test_an_interrupt_of_the_caller(self, serve: Serve, transport: Transport) -> None:
         """A caller that is interrupted while it waits leaves no call that is sent later."""

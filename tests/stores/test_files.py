@@ -59,20 +59,21 @@ def test_head_of_a_file(path: Path, count: int, length: int) -> None:
 
 def test_last_line_edited(path: Path, store: Store) -> None:
     """A record whose last line was edited has no head to append to."""
-    data, heads = sample()
-    path.write_bytes(data.replace(b"line 2", b"line 3"))
-    raised(HeadMoved, store.append, heads[-1], b"x\n", "")
+    path.write_bytes(sample()[0].replace(b"line 2", b"line 3"))
+    raised(HeadMoved, store.append, sample()[1][-1], b"x\n", "")
 
 
-def test_only_a_torn_write(path: Path) -> None:
-    """A file without a complete line is no place to begin a record, and has no head."""
+@pytest.mark.parametrize("torn", [b'{"seq":1', b""])
+def test_only_a_torn_write(path: Path, torn: bytes) -> None:
+    """A file without a complete line, and what is below it, is no missing record; it cannot begin, and has no head."""
     path.parent.mkdir()
-    path.write_bytes(b'{"seq":1')
+    path.write_bytes(torn)
     store = FileStore(path)
     for head, why in ((None, "already"), ("f" * 64, "another run")):
         with pytest.raises(HeadMoved, match=why):
             store.append(head, sample()[0], "")
-    assert store.read().data == b'{"seq":1'
+    assert store.read() == Stored(torn)
+    assert raised(StoreUnavailable, FileStore(path / "below").read).name == "record-not-read"
 
 
 def test_begun_as_a_whole(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,12 +140,6 @@ def test_link_to_the_file(tmp_path: Path, path: Path, store: Store) -> None:
         assert (store.place, store.path) == (FileStore(link).place, FileStore(link).path)
 
 
-def test_empty_file(path: Path, store: Store) -> None:
-    """A file without a byte is a damaged record, not a missing one."""
-    path.write_bytes(b"")
-    assert store.read() == Stored(b"")
-
-
 @pytest.mark.parametrize("kind", ["link", "directory", "pipe"])
 def test_odd_files(path: Path, store: Store, kind: str) -> None:
     """A path that is no regular file is neither read nor written, nor taken for a missing record."""
@@ -163,9 +158,9 @@ def test_odd_files(path: Path, store: Store, kind: str) -> None:
 
 
 def test_locks_of_one_host(path: Path, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file system whose locks other hosts do not see is refused."""
+    """A file system whose locks other hosts do not see is refused, though it is mounted as the file alone."""
     table = tmp_path / "mountinfo"
-    table.write_text("1 0 8:1 / / rw - nfs4 server:/ rw,nolock\n")
+    table.write_text(f"1 0 8:1 / {path} rw - nfs4 server:/ rw,nolock\n")
     monkeypatch.setattr(disk, "_MOUNTS", table)
     for step in (store.prepare, store.check_writable):
         assert raised(RecordError, step).name == "host-only-locks"
@@ -179,7 +174,7 @@ def test_check_writable(path: Path, store: Store, monkeypatch: pytest.MonkeyPatc
     assert [path] == list(path.parent.iterdir())
     opener.assert_called_once_with(path, os.O_RDWR | os.O_NOFOLLOW)
     for failing in ("sync_directory", "written_beside"):
-        monkeypatch.setattr(files, failing, _fail(errno.EROFS))
+        monkeypatch.setattr(files, failing, _fail(errno.EACCES))
         assert raised(StoreUnavailable, store.check_writable).name == "record-unwritable"
 
 
@@ -191,14 +186,14 @@ def test_check_writable_before_it_begins(path: Path) -> None:
 
 def test_what_was_read_is_durable(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A read waits until what it read is on the disk, whoever wrote it, and so do a beginning and an append."""
-    done: list[str] = []
+    done: list[tuple[str, bool]] = []
     for name in ("settle", "settle_name", "sync_directory"):
-        monkeypatch.setattr(files, name, lambda _, name=name: done.append(name))
+        monkeypatch.setattr(files, name, lambda _, name=name: done.append((name, path.exists())))
     store = FileStore(path)
     begin(store)
     store.read()
     store.append(sample()[1][-1], b"", "")
-    assert done == ["sync_directory", "settle", "settle_name", "settle_name"]
+    assert done == [(name, True) for name in ("sync_directory", "settle", "settle_name", "settle_name")]
     monkeypatch.setattr(files, "settle", lambda _: path.write_bytes(b"later"))
     assert store.read().data == sample()[0]
     monkeypatch.setattr(files, "settle", _fail(errno.EIO))

@@ -17,7 +17,7 @@ from support.refusals import raised
 
 from reconciler.disk import LockHeld
 from reconciler.errors import HeadMoved, ReconcilerError, RecordError, SettingsError, StoreUnavailable
-from reconciler.record.store import Store, head_moved
+from reconciler.record.store import Store, Stored, head_moved
 from reconciler.stores.git import branch, cache, command
 from reconciler.stores.git.cache import BranchUpdate
 from reconciler.stores.git.command import CONNECTION, reason
@@ -76,7 +76,7 @@ def test_advice_of_each_command(tmp_path: Path, wrap: Callable[[str], None], std
 
 
 def test_what_is_here_is_not_fetched_again(store: Store, wrap: Callable[[str], None], git_world: GitWorld) -> None:
-    """Only what another run has pushed is: a fetch of a remote may take seconds."""
+    """Only what another run has pushed is, without its history: a fetch of a remote may take seconds."""
     wrap('echo "$1" >>"$0.log"; exec "$GIT" "$@"')
     other = git_world.open(machine="b")
     log = git_world.root / "bin" / "git.log"
@@ -88,6 +88,8 @@ def test_what_is_here_is_not_fetched_again(store: Store, wrap: Callable[[str], N
         other.read()
         asked.append([word for word in log.read_text().split() if word in ("ls-remote", "fetch")])
     assert [["ls-remote", "fetch"], ["ls-remote"]] * 2 == asked
+    (copy,) = (git_world.root / "cacheb" / "git").glob("*.git")
+    assert "2" == git_world.git("rev-list", "--all", "--count", at=copy).strip()
 
 
 def test_what_was_pushed_is_not_read_again(store: Store, wrap: Callable[[str], None], git_world: GitWorld) -> None:
@@ -103,17 +105,15 @@ def test_what_was_pushed_is_not_read_again(store: Store, wrap: Callable[[str], N
         assert (git_world.root / "bin" / "git.log").read_text().split().count("ls-remote") == 1
 
 
-def test_a_server_that_moves_one_branch_at_a_time(
-    git_world: GitWorld, store: Store, wrap: Callable[[str], None]
-) -> None:
+def test_a_server_that_moves_one_branch_at_a_time(plain_world: GitWorld, wrap: Callable[[str], None]) -> None:
     """It is given the record first, alone where there is no head to keep, and asked for both at once only once."""
-    git_world.git("config", "receive.advertiseAtomic", "false", at=git_world.origin)
+    begin(plain_world.open())
     wrap('echo "$1" >>"$0.log"; exec "$GIT" "$@"')
-    store = git_world.open()
+    store = plain_world.open()
     head = add(store, "w")
     head = add(store, "x")
-    assert (git_world.root / "bin" / "git.log").read_text().split().count("push") == 3 + 2
-    assert head == git_world.open(machine="b").read().second
+    assert (plain_world.root / "bin" / "git.log").read_text().split().count("push") == 3 + 2
+    assert head == plain_world.open(machine="b").read().second
     store.append(head, linked(head, 4, [named("y")])[0], "y")
     assert (["", "line 2", "w", "x", "y"], head) == (names_of(store), store.read().second)
 
@@ -148,11 +148,13 @@ def test_identity_of_each_source(
 
 
 def test_torn_write(git_world: GitWorld, store: Store) -> None:
-    """A read returns a torn write, and the next append cuts it off."""
+    """A read returns a torn write, and the next append cuts it off; a file without a byte is no missing record."""
     git_world.commit_file("state.jsonl", sample()[0] + b'{"seq":3')
     assert store.read().data == sample()[0] + b'{"seq":3'
     add(store, "x")
     assert names_of(store) == ["", "line 2", "x"]
+    git_world.commit_file("state.jsonl", b"")
+    assert store.read().data == b""
 
 
 def test_branch_set_back(git_world: GitWorld, store: Store) -> None:
@@ -160,8 +162,7 @@ def test_branch_set_back(git_world: GitWorld, store: Store) -> None:
     old = git_world.tip()
     head = add(store, "x")
     git_world.move("state", old)
-    stored = git_world.open(machine="b").read()
-    assert (stored.data, stored.second) == (sample()[0], head)
+    assert git_world.open(machine="b").read() == Stored(sample()[0], head)
 
 
 def test_branch_set_back_to_the_head_of_a_run(git_world: GitWorld, store: Store) -> None:
@@ -180,11 +181,12 @@ def test_branch_set_back_to_the_head_of_a_run(git_world: GitWorld, store: Store)
 
 
 def test_branch_deleted(git_world: GitWorld, store: Store) -> None:
-    """If the branch is deleted, the second one is left, and an append is refused."""
+    """If the branch is deleted, the second one is left, an append is refused, and none begins there."""
     git_world.move("state")
-    stored = store.read()
-    assert (stored.data, stored.second) == (None, sample()[1][-1])
+    assert store.read() == Stored(None, sample()[1][-1])
     raised(HeadMoved, store.append, sample()[1][-1], b"x\n", "x")
+    lines, (line,) = linked(None, 0, [begun("d" * 32)])
+    raised(HeadMoved, store.append, None, lines, "begin", second=line.hash)
 
 
 def test_second_branch_deleted(git_world: GitWorld, store: Store) -> None:
@@ -200,7 +202,7 @@ def test_second_branch_deleted(git_world: GitWorld, store: Store) -> None:
 
 def test_second_branch_of_something_else(git_world: GitWorld, store: Store) -> None:
     """A second branch that holds no head counts as missing."""
-    git_world.commit_file("head", b"hello\n", branch=HEAD)
+    git_world.commit_file("head", f"{sample()[1][-1]}\nhello\n".encode(), branch=HEAD)
     assert store.read().second == ""
     git_world.move(HEAD, git_world.tip())
     assert store.read().second == ""
@@ -216,6 +218,13 @@ def test_push_between_two_lists(git_world: GitWorld, store: Store, wrap: Callabl
         once.write_text(f"{old}\trefs/heads/state\n{git_world.tip(HEAD)}\trefs/heads/{HEAD}\n")
         assert head.encode() in (git_world.open(machine=machine).read().data or b"")
     assert (git_world.root / "bin" / "git.log").read_text().split().count("fetch") == 1
+
+
+def test_identical_commit_of_another_run(git_world: GitWorld, store: Store) -> None:
+    """A commit that is on the branch already, since another run made the same in that second, is a conflict."""
+    old = git_world.tip()
+    add(store, "x")
+    raised(HeadMoved, store._cache.push, BranchUpdate("state", old, git_world.tip()))  # type: ignore[attr-defined]
 
 
 # Servers without atomic pushes
@@ -267,11 +276,11 @@ def test_another_run_went_on(plain_world: GitWorld, store: Store) -> None:
 
 @pytest.mark.usefixtures("plain_world")
 def test_second_push_comes_too_late(store: Store) -> None:
-    """A second branch that stayed behind, since another push moved it at that moment, is pushed again."""
+    """A second branch that stayed behind, since other pushes moved it at that moment, is pushed again."""
     cached = store._cache  # type: ignore[attr-defined]
-    cached.push = Mock(wraps=cached.push, side_effect=[DEFAULT, head_moved(HEAD), DEFAULT])
+    cached.push = Mock(wraps=cached.push, side_effect=[DEFAULT, head_moved(HEAD), head_moved(HEAD), DEFAULT])
     assert add(store, "x") == store.read().second
-    assert cached.push.call_count == 3
+    assert cached.push.call_count == 4
 
 
 # Remotes that misbehave
@@ -355,8 +364,10 @@ def test_git_takes_too_long(git_world: GitWorld, store: Store, monkeypatch: pyte
 
 
 def test_no_git(git_world: GitWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without git the message says so."""
+    """Without git, or with one that may not be run, the message says so."""
     monkeypatch.setenv("PATH", str(git_world.root))
+    assert refusal(StoreUnavailable, git_world.open) == "git-not-run"
+    (git_world.root / "git").touch()
     assert refusal(StoreUnavailable, git_world.open) == "git-not-run"
 
 
@@ -382,7 +393,7 @@ def test_cache_locked(git_world: GitWorld, store: Store, monkeypatch: pytest.Mon
     monkeypatch.setattr(cache, "_LOCK_TIMEOUT", 0.05)
     (copy,) = (git_world.root / "cache" / "git").glob("*.git")
     copy.with_suffix(".lock").mkdir()
-    assert refusal(StoreUnavailable, store.read) == "git-cache-unusable"
+    assert ["use another --cache-dir"] == [step.text for step in raised(StoreUnavailable, store.read).steps]
     copy.with_suffix(".lock").rmdir()
     with copy.with_suffix(".lock").open("w") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
@@ -422,10 +433,12 @@ def test_not_a_file(git_world: GitWorld, store: Store, kind: str, entry: str) ->
 
 
 def test_settings_in_the_cache(git_world: GitWorld, store: Store) -> None:
-    """Settings that somebody put into the cache do not count: they could name commands to run."""
+    """Settings that somebody put into the cache do not count, and nobody else may: they could name commands to run."""
     (copy,) = (git_world.root / "cache" / "git").glob("*.git")
     (copy / "config").write_text('[core]\n\tbare = true\n\tsshCommand = false\n[url "nowhere"]\n\tinsteadOf = /\n')
     assert git_world.open().read().data == sample()[0]
+    copy.chmod(0o777)
+    assert refusal(SettingsError, git_world.open) == "unsafe-directory"
 
 
 # The user's repository
@@ -456,9 +469,9 @@ def test_clones(git_world: GitWorld, store: Store, options: list[str]) -> None:
 
 
 def test_work_trees(git_world: GitWorld, store: Store) -> None:
-    """A second work tree, and a directory in one, mean the same place."""
+    """A second work tree, on no branch, and a directory in one, mean the same place."""
     tree = git_world.root / "tree"
-    git_world.git("worktree", "add", "--quiet", str(tree))
+    git_world.git("worktree", "add", "--quiet", "--detach", str(tree))
     (tree / "deep").mkdir()
     assert {store.place} == {git_world.open(at=at).place for at in (tree, tree / "deep", git_world.checkout)}
 
@@ -484,11 +497,11 @@ def test_remote_of_the_current_branch(git_world: GitWorld) -> None:
     assert git_world.open().place == f"git+{git_world.origin}#state"
     git("remote", "add", "origin", "https://git.partner.example/a.git")
     assert git_world.open().place == "git+https://git.partner.example/a.git#state"
-    git("symbolic-ref", "HEAD", "refs/heads/a/main")
-    git("config", "branch.a/main.remote", "first")
-    git("config", "branch.a/main.merge", "refs/heads/main")
+    git("symbolic-ref", "HEAD", "refs/heads/a/Main")
+    git("config", "branch.a/Main.remote", "first")
+    git("config", "branch.a/Main.merge", "refs/heads/main")
     assert git_world.open().place == f"git+{git_world.origin}#state"
-    git("config", "branch.a/main.remote", ".")  # it follows a branch of this repository
+    git("config", "branch.a/Main.remote", ".")  # it follows a branch of this repository
     assert git_world.open().place == "git+https://git.partner.example/a.git#state"
 
 
@@ -604,12 +617,13 @@ def test_credentials_are_not_shown(git_world: GitWorld, wrap: Callable[[str], No
         '[ "$1" != ls-remote ] || { echo "fatal: https://ci:s3cr3t%2Ftoken@127.0.0.1:1/a.git s3cr3t/token'
         ' aGVhZGVyLXNlY3JldA== https://me:of-another@h/ bad of-a-name" >&2; exit 128; }; exec "$GIT" "$@"'
     )
-    store = git_world.open()
-    assert store.place == "git+https://127.0.0.1:1/a.git#state"
-    with pytest.raises(StoreUnavailable) as caught:
-        store.read()
-    text = str(caught.value) + repr(caught.value) + repr(vars(store))
-    assert not [secret for secret in ("s3cr3t", "aGVhZGVy", "of-another", "of-a-name") if secret in text]
+    for place in ("git:state", "git+https://127.0.0.1:1/a.git#state"):
+        store = git_world.open(place)
+        assert store.place == "git+https://127.0.0.1:1/a.git#state"
+        with pytest.raises(StoreUnavailable) as caught:
+            store.read()
+        text = str(caught.value) + repr(caught.value) + repr(vars(store))
+        assert not [secret for secret in ("s3cr3t", "aGVhZGVy", "of-another", "of-a-name") if secret in text]
 
 
 def test_environment_of_git(git_world: GitWorld, wrap: Callable[[str], None], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -643,10 +657,10 @@ def test_check_writable(git_world: GitWorld, store: Store, wrap: Callable[[str],
 
 def test_commit_by_hand(git_world: GitWorld, store: Store) -> None:
     """Somebody's commit on the branch, which leaves the record as it is, costs one conflict at most; its file stays."""
-    git_world.commit_file("note", b"hello\n")
+    git_world.commit_file("n\udcffte", b"hello\n")
     add(store, "x")
     assert git_world.log("%an")[1] == "Somebody"
-    assert (names_of(store)[2:], git_world.git("show", "state:note", at=git_world.origin)) == (["x"], "hello\n")
+    assert (names_of(store)[2:], git_world.git("show", "state:n\udcffte", at=git_world.origin)) == (["x"], "hello\n")
 
 
 @pytest.mark.parametrize(("stderr", "told"), [

@@ -65,7 +65,7 @@ class GitWorld:
         blob = self.git("hash-object", "-w", "--stdin", at=self.origin, stdin=data).strip()
         listed = self.git("ls-tree", branch, at=self.origin)
         kept = "".join(f"{line}\n" for line in listed.splitlines() if not line.endswith(f"\t{name}"))
-        tree = self.git("mktree", at=self.origin, stdin=f"{kept}100644 blob {blob}\t{name}\n".encode()).strip()
+        tree = self.git("mktree", at=self.origin, stdin=os.fsencode(f"{kept}100644 blob {blob}\t{name}\n")).strip()
         commit = self.git(*SOMEBODY, "commit-tree", tree, "-p", branch, "-m", "by hand", at=self.origin).strip()
         self.move(branch, commit)
 
