@@ -95,7 +95,7 @@ def plans() -> dict[str, Plan]:
             (replace(GOING, requested=LATER, address=there),), (replace(surplus(), address=there),),
         )  # fmt: skip
     lists = ("recipients", "losses_open", "heads_missing", "selection")
-    return {**alone, "many": replace(plan(), targets=parts, **dict.fromkeys(lists, ("u", "e", "a")))}
+    return {**alone, "many": replace(plan(), targets=parts, **{name: ("u", name, "a") for name in lists})}
 
 
 def applies() -> dict[str, Applied]:
