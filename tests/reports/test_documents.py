@@ -79,7 +79,7 @@ def test_what_another_run_did_is_no_error() -> None:
 
 
 def test_what_waits_for_a_removal_is_no_error() -> None:
-    """Neither is what depends on that; behind a closed gate, it is one."""
+    """Neither is what depends on that; behind a closed gate, it is one. Either way, a plan shows what is left."""
     for block, label, tone in (
         (Block.WAITS, "Blocked", Tone.PLAIN), (Block.DEPENDS, "Error", Tone.ERROR), (Block.GATE, "Error", Tone.ERROR)
     ):  # fmt: skip
@@ -88,6 +88,7 @@ def test_what_waits_for_a_removal_is_no_error() -> None:
         document = apply_document(Applied((skipped,), Verdict.DONE, left=plan(waits)))
         alert, table = of_kind(Alert, *document.alerts), of_kind(Table, *document.body)
         assert (alert.label, table.tones) == (label, (tone,))
+        assert "reconciler plan" in terminal.render(document)
 
 
 def test_a_blocked_create_is_told_with_its_way_on() -> None:
