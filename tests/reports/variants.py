@@ -60,7 +60,7 @@ def _changes(*concerns: str) -> list[Change]:
             action, f"europe/staging/{action}", before=BEFORE, after=Request(("A", "D", "E"), URL), concerns=concerns,
             request=request, reasons=SAID[:3], warnings=SAID[2:], block=Block.UNRESOLVED,
         )
-        for action in Action
+        for action in reversed(Action)
     ]  # fmt: skip
 
 
