@@ -33,12 +33,13 @@ def test_a_plan_of_several_targets() -> None:
     ({"a": "waits", "b": "waits", "b2": "open"}, "a"),
 ])  # fmt: skip
 def test_who_only_waits_for_a_removal(blocks: dict[str, str], patient: str) -> None:
-    """What waits itself, and what depends only on such addresses, if nothing else blocks it."""
+    """What waits itself, and what depends only on such addresses, if nothing else blocks it or is left to do there."""
     changes = []
     for name, words in blocks.items():
         block, *others = words.split()
         on = tuple(Address.of(STAGING, other) for other in others)
-        changes.append(change(Action.BLOCKED, f"{STAGING}/{name[0]}", block=Block(block) if block != "open" else None, depends_on=on))
+        why = None if block == "open" else Block(block)
+        changes.append(change(Action.BLOCKED, f"{STAGING}/{name[0]}", block=why, depends_on=on))
     assert {Address.of(STAGING, name) for name in patient} == plan(*changes).patient
 
 

@@ -132,7 +132,8 @@ def test_a_letter_names_the_url_and_the_attempt(purpose: Purpose) -> None:
 def test_results_in_a_recovery_file_are_recovered_first() -> None:
     """The file is named once, and no command that settles the outcome otherwise."""
     lacking = Message("not-recovered", "they are in f", "record", (step("add them", "reconciler", "state", "recover"),))
-    blocked = change(Action.BLOCKED, block=Block.UNRESOLVED, blocking=(UNKNOWN,), reasons=(Message("u", "unknown"),))
+    reasons = Message("u", "unknown"), Message("w", "it waits")
+    blocked = change(Action.BLOCKED, block=Block.UNRESOLVED, blocking=(UNKNOWN,), reasons=reasons)
     left = plan(blocked, gates=(lacking,))
     for document in (
         status_document(status_of(states.ObservedAttempt(UNKNOWN, {}), plan=left)),

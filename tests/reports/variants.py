@@ -183,7 +183,7 @@ def _findings() -> list[list[found_by.Finding]]:
 
 def _letters() -> dict[str, doc.Document]:
     """Return letters for each purpose about one, about parts, and about several."""
-    whole = attempt(fields={"orderId": "o1", "id": 7, "ID": "s8", "identity": "n9"}, date=EARLIER)
+    whole = attempt(fields={"orderId": "o1", "id": 7, "ID": "s8", "identity": "n9"}, date=EARLIER, base_url="HTTP://x")
     values: dict[str, Any] = {"cancelled": {"A": AT, "B": AT}, "date": EARLIER, "id": "6" * 32}
     part, imported = attempt(codes=("A", "B", "C"), requested_codes=("A",), **values), attempt(settled_by=0.0, at=LATER)
     groups = {
