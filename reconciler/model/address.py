@@ -74,14 +74,14 @@ _LIKE = 0.6  # of at most 1: two letters swapped, or one letter of four wrong
 _MOST = 3
 
 
-def suggestion(names: Iterable[str], known: Iterable[str], before: str = "") -> str:
+def suggestion(names: Iterable[str], known: Iterable[str]) -> str:
     """Return the known names most similar to the unknown ones, as a question in parentheses, or "" if none is similar.
 
     Names with several segments are similar only if every segment is similar, because all addresses of a target begin
-    alike. `before` is prepended to each name.
+    alike.
     """
     candidates = sorted(set(known))
-    meant = [f"{before}{name}" for unknown in names for name in _alike(unknown, candidates)]
+    meant = [name for unknown in names for name in _alike(unknown, candidates)]
     return f" (did you mean {' or '.join(meant[:_MOST])}?)" if meant else ""
 
 

@@ -24,8 +24,6 @@ def test_a_name_that_is_like_another(unknown: str, known: list[str], meant: str)
 
 def test_several_that_are_alike() -> None:
     """The best three, the best first."""
-    assert suggestion(["ab1"], ["ab12", "ab13", "ab14", "ab15", "ab1x2"], "--") == (
-        " (did you mean --ab12 or --ab13 or --ab14?)"
-    )
+    assert suggestion(["ab1"], ["ab12", "ab13", "ab14", "ab15", "ab1x2"]) == " (did you mean ab12 or ab13 or ab14?)"
     assert suggestion(["loans"], ["aloansx", "loan"]) == " (did you mean loan or aloansx?)"
     assert suggestion(["ab1", "cd1"], ["ab12", "ab13", "cd12", "cd13"]) == " (did you mean ab12 or ab13 or cd12?)"

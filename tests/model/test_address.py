@@ -88,5 +88,5 @@ def test_misspelt_names_among_targets_and_addresses() -> None:
     ):  # fmt: skip
         assert f" (did you mean {meant}?)" * bool(meant) == suggestion([unknown], known)
     similar = ["load", "loans", "lone", "loaned", "cast", "cart", "catch", "chat"]
-    for names, best in ((["cat"], "-cart or -cast or -chat"), (["hat", "loan"], "-chat or -loans or -loaned")):
-        assert f" (did you mean {best}?)" == suggestion(names, similar, "-")
+    for names, best in ((["cat"], "cart or cast or chat"), (["hat", "loan"], "chat or loans or loaned")):
+        assert f" (did you mean {best}?)" == suggestion(names, similar)

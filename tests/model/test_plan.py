@@ -30,14 +30,16 @@ def test_a_plan_of_several_targets() -> None:
     ({"a": "waits"}, "a"), ({"a": "waits", "b": "depends a"}, "ab"), ({"b": "depends a", "a": "gate"}, ""),
     ({"a": "waits", "b": "elsewhere", "c": "depends a b"}, "a"), ({"a": "depends"}, ""),
     ({"a": "waits", "b": "depends a", "b2": "unresolved"}, "a"), ({"a": "waits", "a2": "depends a"}, "a"),
+    ({"a": "waits", "b": "waits", "b2": "open"}, "a"),
 ])  # fmt: skip
 def test_who_only_waits_for_a_removal(blocks: dict[str, str], patient: str) -> None:
-    """What waits itself, and what depends only on such addresses, if nothing else blocks it."""
+    """What waits itself, and what depends only on such addresses, if nothing else blocks it or is left to do there."""
     changes = []
     for name, words in blocks.items():
         block, *others = words.split()
         on = tuple(Address.of(STAGING, other) for other in others)
-        changes.append(change(Action.BLOCKED, f"{STAGING}/{name[0]}", block=Block(block), depends_on=on))
+        why = None if block == "open" else Block(block)
+        changes.append(change(Action.BLOCKED, f"{STAGING}/{name[0]}", block=why, depends_on=on))
     assert {Address.of(STAGING, name) for name in patient} == plan(*changes).patient
 
 

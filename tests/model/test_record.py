@@ -51,7 +51,7 @@ def test_what_a_record_contains() -> None:
     assert [NEW, OTHER] == [known.service_of(f"{url.upper()}:443/") for url in (OLD, OTHER)]
     assert [True, True, False] == [known.contains(head) for head in "cmx"]
     losses = {
-        name: Loss(name, "?", AT, {}, of="x", completed=done) for name, done in (("1", Said(AT, {})), ("2", None))
+        name: Loss(name, "copy", AT, {}, of="x", completed=done) for name, done in (("1", Said(AT, {})), ("2", None))
     }
     assert (losses["2"],) == replace(known, losses=losses).open_losses
 

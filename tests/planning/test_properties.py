@@ -50,7 +50,7 @@ def test_order_of_facts(scene: Scene, random: Random) -> None:
 
 def _requests(scene: Scene) -> bool:
     """True if a fact names another by its id, which depends on the line it is in."""
-    return any(attempt.cancelled or attempt.renames or attempt.requests for attempt in scene.attempts)
+    return any(held.cancelled or held.renames or held.requests or held.confirmations for held in scene.attempts)
 
 
 @quick

@@ -79,7 +79,7 @@ def test_what_another_run_did_is_no_error() -> None:
 
 
 def test_what_waits_for_a_removal_is_no_error() -> None:
-    """Neither is what depends on that; behind a closed gate, it is one."""
+    """Neither is what depends on that; behind a closed gate, it is one. Either way, a plan shows what is left."""
     for block, label, tone in (
         (Block.WAITS, "Blocked", Tone.PLAIN), (Block.DEPENDS, "Error", Tone.ERROR), (Block.GATE, "Error", Tone.ERROR)
     ):  # fmt: skip
@@ -88,6 +88,7 @@ def test_what_waits_for_a_removal_is_no_error() -> None:
         document = apply_document(Applied((skipped,), Verdict.DONE, left=plan(waits)))
         alert, table = of_kind(Alert, *document.alerts), of_kind(Table, *document.body)
         assert (alert.label, table.tones) == (label, (tone,))
+        assert "reconciler plan" in terminal.render(document)
 
 
 def test_a_blocked_create_is_told_with_its_way_on() -> None:
@@ -131,7 +132,8 @@ def test_a_letter_names_the_url_and_the_attempt(purpose: Purpose) -> None:
 def test_results_in_a_recovery_file_are_recovered_first() -> None:
     """The file is named once, and no command that settles the outcome otherwise."""
     lacking = Message("not-recovered", "they are in f", "record", (step("add them", "reconciler", "state", "recover"),))
-    blocked = change(Action.BLOCKED, block=Block.UNRESOLVED, blocking=(UNKNOWN,), reasons=(Message("u", "unknown"),))
+    reasons = Message("u", "unknown"), Message("w", "it waits")
+    blocked = change(Action.BLOCKED, block=Block.UNRESOLVED, blocking=(UNKNOWN,), reasons=reasons)
     left = plan(blocked, gates=(lacking,))
     for document in (
         status_document(status_of(states.ObservedAttempt(UNKNOWN, {}), plan=left)),

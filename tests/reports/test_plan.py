@@ -11,6 +11,7 @@ from support.plan_values import AT, ID, OFFERS, URL, attempt, change, duplicate,
 from support.scene import Scene, hooks
 
 from reconciler.errors import Message, step
+from reconciler.model.address import Address
 from reconciler.model.desired import Replace
 from reconciler.model.plan import Action, Block, Plan, Request
 from reconciler.model.record import Status
@@ -65,12 +66,13 @@ def test_the_verdict_never_says_less_than_is_known(differs: Plan, verdict: str) 
 def test_what_is_delivered_twice_is_one_warning() -> None:
     """It comes first, with the commands that end it, and is not surplus besides; what is surplus follows."""
     extra, route = replace(surplus(), codes=("LOA10013", "ONB10011", "ONB10012")), duplicate()
-    found = plan(surplus=(extra,), duplicates=(route, replace(route, code="ONB10012")))
+    there = replace(surplus(), address=Address("usa/staging/x"), attempt="b" * 32, codes=("ONB10011",))
+    found = plan(surplus=(extra, there), duplicates=(route, replace(route, code="ONB10012")))
     assert "2 routes delivered twice and 1 surplus code" in plan_document(found).title
     alerts = [block for block in plan_document(found).summary if isinstance(block, Alert)]
     request = ("reconciler", "removal", "request", OFFERS, "--attempt", ID, "--code")
     commands = [(*request, "ONB10011", "--code", "ONB10012"), (*request, "LOA10013")]
-    assert commands == [alert.todos[0].commands[0] for alert in alerts]
+    assert commands == [command for alert in alerts for todo in alert.todos for command in todo.commands]
     assert ["ONB10011 and ONB10012 are delivered twice", "delivers 1 surplus code"] == [
         re.split(" to |:", alert.what)[0] for alert in alerts
     ]

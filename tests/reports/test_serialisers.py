@@ -192,8 +192,8 @@ def test_a_markdown_report_keeps_to_any_limit(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_fence_is_longer_than_any_in_its_text() -> None:
     """Backquotes in a command do not end its block."""
-    document = doc.Document("plan", "", next=doc.Commands((doc.Todo("run", (("reconciler", "```", "`"),)),)))
-    assert "````sh\nreconciler '```' '`'\n````" in markdown.render(document)
+    document = doc.Document("plan", "", next=doc.Commands((doc.Todo("run", (("reconciler", "````", "`"),)),)))
+    assert "`````sh\nreconciler '````' '`'\n`````" in markdown.render(document)
 
 
 @pytest.mark.parametrize("width", [20, 80, None])

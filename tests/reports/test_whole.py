@@ -52,7 +52,7 @@ LOST = attempt(id="c" * 32, status=Status.UNKNOWN, outcome=Outcome.UNKNOWN, url=
 GIVEN_UP = attempt(id="d" * 32, status=Status.UNKNOWN, superseded_by=(ID,), url=f"{URL}/d", template=OWN)
 GOING = attempt(
     "europe/staging/going", ("A", "B", "C"), id="e" * 32, status=Status.AWAITING_REMOVAL, requested=AT,
-    requested_codes=("A", "C"), fields={"subscriptionId": "s1", "Id": "o1", "name": "x"}, url=f"{URL}/e", template=OWN,
+    requested_codes=("A", "C"), fields={"subscriptionId": "s1", "Id": 7, "name": "x"}, url=f"{URL}/e", template=OWN,
 )  # fmt: skip
 KEPT = attempt("europe/staging/kept", cancelled=dict.fromkeys(attempt().codes, AT), outcome=None, url=f"{URL}/k")
 REVIVED = attempt("europe/staging/back", id="f" * 32, received=AT)
@@ -190,9 +190,9 @@ def documents() -> dict[str, doc.Document]:
         "status": status_document(status()), "removals": removals_document(removals(), PLAN),
         "parity": parity_document(pairs()),
         "gated": parity_document(states.Pairs((), gates=(GATE,), foreign=(FOREIGN,))),
-        "show": record_document([HELD, LOST], [GATE], whole=True),
-        "table": record_document([HELD, LOST], [GATE], whole=False),
-        "history": history_document([("1", AT, "ada", OFFERS, "created")]), "doctor": doctor_document(FINDINGS),
+        "show": record_document([HELD, GOING, LOST], [GATE], whole=True),
+        "table": record_document([HELD, GOING, LOST], [GATE], whole=False),
+        "history": history_document([("7", AT, "ada", OFFERS, "created")]), "doctor": doctor_document(FINDINGS),
         **variants(),
     }  # fmt: skip
 

@@ -28,7 +28,7 @@ from reconciler.reports.status import status_document
 
 NOW = 1_793_527_200.0  # 2026-11-01T10:00:00Z
 EARLIER, LATER = "2026-10-01T00:00:00Z", "2026-11-01T09:30:00Z"
-ODD = ("no time", "2026-11-01T09:59:30Z", "2026-11-01T09:58:30Z", "2026-11-02T08:00:00Z", EARLIER)
+ODD = ("no time", "2026-11-01T09:59:30Z", "2026-11-01T09:59:00Z", "2026-11-02T08:00:00Z", EARLIER)
 PRODUCTION = TargetName("europe/production")
 PLACE = Place("config/a.yaml", 1, 1)
 GATE = Message("loss-open", "loss 1 is open", "", (step("run", "reconciler", "state", "complete"),))
@@ -38,7 +38,8 @@ FLYING = attempt(id="1" * 32, status=Status.PENDING, outcome=None, settled_by=NO
 SENT_AGAIN = replace(LOST, id="d" * 32, superseded_by=(ID,))
 GOING = attempt(id="e" * 32, status=Status.AWAITING_REMOVAL, requested=AT, requested_codes=("ONB10011",))
 PARTLY = replace(GOING, id="2" * 32, codes=("B", "ONB10011"), requested=EARLIER, status=Status.LIVE)
-UNDATED = replace(GOING, address=Address("europe/staging/undated"), id="3" * 32, requested="")
+UNDATED = replace(PARTLY, address=Address("europe/staging/undated"), id="3" * 32, requested="")
+UNDATED = replace(UNDATED, status=Status.AWAITING_REMOVAL, requested_codes=UNDATED.codes)
 BEFORE = (
     attempt(codes=("A", "B")), attempt(codes=("B", "C"), id="b" * 32, url=f"{URL}/b", template=f"{URL}/{{attempt}}"),
     attempt(codes=("C", "D"), id="9" * 32, requests=("r",), requested_codes=("D",), template=f"HTTPS{URL[5:]}"),
@@ -59,7 +60,7 @@ def _changes(*concerns: str) -> list[Change]:
             action, f"europe/staging/{action}", before=BEFORE, after=Request(("A", "D", "E"), URL), concerns=concerns,
             request=request, reasons=SAID[:3], warnings=SAID[2:], block=Block.UNRESOLVED,
         )
-        for action in Action
+        for action in reversed(Action)
     ]  # fmt: skip
 
 
@@ -95,7 +96,7 @@ def plans() -> dict[str, Plan]:
             (replace(GOING, requested=LATER, address=there),), (replace(surplus(), address=there),),
         )  # fmt: skip
     lists = ("recipients", "losses_open", "heads_missing", "selection")
-    return {**alone, "many": replace(plan(), targets=parts, **dict.fromkeys(lists, ("u", "e", "a")))}
+    return {**alone, "many": replace(plan(), targets=parts, **{name: ("u", name, "a") for name in lists})}
 
 
 def applies() -> dict[str, Applied]:
@@ -150,7 +151,8 @@ def statuses() -> dict[str, states.ProjectStatus]:
     seen = (states.ObservedAttempt(wide, proofs, ("b", "a")), live, odd)
     doubted = attempt(codes=("A", "B", "C"), cancelled={"B": LATER, "C": AT})
     values: dict[str, Any] = {
-        "empty": {}, "seen": {"attempts": seen}, "undeclared": {"attempts": seen[1:2], "declared": False},
+        "empty": {}, "seen": {"attempts": seen},
+        "undeclared": {"attempts": seen[1:2], "declared": False, "duplicates": (duplicate(),)},
         "twice": {"recorded_twice": (replace(duplicate(), attempts=("a", "b", "c")),)}, "revived": {"revived": (wide,)},
         "awaiting": {"awaiting_removal": (PARTLY, UNDATED, *(replace(GOING, requested=at) for at in ODD))},
         "cancelled": {"cancelled": (doubted,)},
@@ -181,7 +183,7 @@ def _findings() -> list[list[found_by.Finding]]:
 
 def _letters() -> dict[str, doc.Document]:
     """Return letters for each purpose about one, about parts, and about several."""
-    whole = attempt(fields={"orderId": "o1", "id": 7, "ID": "s8", "identity": "n9"}, date=EARLIER)
+    whole = attempt(fields={"orderId": "o1", "id": 7, "ID": "s8", "identity": "n9"}, date=EARLIER, base_url="HTTP://x")
     values: dict[str, Any] = {"cancelled": {"A": AT, "B": AT}, "date": EARLIER, "id": "6" * 32}
     part, imported = attempt(codes=("A", "B", "C"), requested_codes=("A",), **values), attempt(settled_by=0.0, at=LATER)
     groups = {
