@@ -45,12 +45,9 @@ def test_answers() -> None:
     known = {TEMPLATE: [b"s3cret"], "https://x.example/loans": [b"other"], "https://x.example/none": []}
     check = SignatureCheck(SCHEME, lambda: known)
     body = notification()
-
-    def judge(target: str) -> int | None:
-        refusal = check(Request("POST", target, signed(body), body))
-        return refusal.status if refusal else None
-
-    assert [None, 401, 401, 404] == [judge(target) for target in (TARGET, "/loans", "/none", "/offers/1")]
+    targets = (TARGET, "/loans", "/none", "/offers/1")
+    refusals = [check(Request("POST", target, signed(body), body)) for target in targets]
+    assert [None, 401, 401, 404] == [refusal and refusal.status for refusal in refusals]
 
 
 def test_one_path_on_several_hosts() -> None:
@@ -143,6 +140,17 @@ def test_stop_ends_a_delay(tmp_path: Path) -> None:
         assert wait_until(lambda: file.stat().st_size > 0)
         assert "port-unusable" == raised(SettingsError, Listening, 70_000, file, tmp_path).name
     assert 200 == answer.result().status
+
+
+def test_what_arrives_while_it_ends_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is open until the server has stopped."""
+    answers, stop = list[int](), operation.Server.stop
+    monkeypatch.setattr(
+        operation.Server, "stop", lambda server: (answers.append(post(server.url, notification()).status), stop(server))
+    )
+    with Listening(0, tmp_path / "n", tmp_path):
+        pass
+    assert [200] == answers
 
 
 def test_directory_that_cannot_be(tmp_path: Path) -> None:
