@@ -262,9 +262,6 @@ def test_first_gate_of_from_must_be_open() -> None:
     other.stores[A].path, other.stores[A].second = Path("/srv/a"), ""
     other.notes.write(Note(RECORD, (), "memory:z", 9, "f" * 64))
     assert refusal(other) == ["file-not-from-here", "heads-missing", "second-missing"]
-    reset = killed(project_to_copy(second=True), 1)
-    reset.stores[A].second = "f" * 64
-    assert refusal(MemoryProject(reset.stores)) == ["heads-missing"]
 
 
 def test_open_losses_stay_open() -> None:

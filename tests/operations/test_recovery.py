@@ -99,8 +99,9 @@ def test_what_is_not_recovered_is_named(tmp_path: Path, monkeypatch: pytest.Monk
     (project.data_directory / "unrecorded" / "000.jsonl").write_bytes(b'{"record": "\xff"}')
     (named,) = recovery_messages(project, project.journal.read()).values()
     assert named.steps[0].command == message.steps[-1].command
-    save_facts(project.data_directory, RECORD, "memory:a", created("b", OFFERS)[1:], "")
-    assert {"a", "b"} == recovery_messages(project, project.journal.read()).keys()
+    facts = [*created("b", OFFERS)[1:], Renamed(at=AT, attempts=("b",), to=LOANS)]
+    save_facts(project.data_directory, RECORD, "memory:a", facts, "")
+    assert {"a", "b", ""} == recovery_messages(project, project.journal.read()).keys()
     for name in "ab":
         (command,) = (each.command for each in recovery_messages(project, project.journal.read())[name].steps)
         project.say(recover_statement(project, command[-1]))
