@@ -335,15 +335,15 @@ def test_differences_from_the_reviewed_plan(tmp_path: Path) -> None:
     )  # fmt: skip
     now = plan(
         new("m", Action.REPLACE, "A"), new("k", Action.EXTEND, "A", "B"), new("n", Action.RETRY, "A"),
-        new("z", Action.CREATE), new("c", Action.REMOVE), new("same", Action.CREATE, digest="x"),
+        new("b", Action.CREATE), new("c", Action.REMOVE), new("same", Action.CREATE, digest="x"),
         new("e", Action.CREATE, "A"), new("blocked", Action.BLOCKED, digest="x"),
     )  # fmt: skip
     message = raised(Refused, refuse_changed, now, "sha256:other", SavedPlan("1.0", "", (), reviewed), tmp_path / "p")
     told = [re.sub(rf"^(\w+) {EU}/(\w+): (?:changed: )?", "\\1 \\2 ", step.text) for step in message.steps]
     unseen = "the record, the service URLs or the recipients"
     assert told[:-1] == [
-        "remove b no longer planned", "create y no longer planned", "remove c not in the reviewed plan",
-        "create z not in the reviewed plan",
+        "remove b no longer planned", "create y no longer planned", "create b not in the reviewed plan",
+        "remove c not in the reviewed plan",
         'create e eventCodes null -> ["A"]; webhookUrl null -> "u"', 'extend k eventCodes ["A"] -> ["A","B"]',
         'replace m webhookUrl "v" -> "u"', f"retry n {unseen}",
     ]  # fmt: skip
