@@ -171,8 +171,9 @@ def test_a_check_that_fails_hides_nothing(place: Place) -> None:
     written = {*before, ("write", "failed", str(place.record))}
     assert place.found("--write") == written
     problem = RecordError(Message("record-odd", "odd", "the disk"))
-    place.line.environment.setattr(doctor, "host_only_locks", Mock(side_effect=problem))
+    place.line.environment.setattr(doctor, "host_only_locks", asked := Mock(side_effect=problem))
     assert place.found("--write") == {*written, ("record", "failed", "the disk")}
+    asked.assert_called_once_with(place.record)
 
 
 def test_a_selection(place: Place) -> None:

@@ -23,7 +23,7 @@ def test_from_every_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("CLIENT_ID", "foreign")
     monkeypatch.setenv(f"{PREFIX}CLIENT_ID", "foreign")
     (tmp_path / f"{PREFIX}CLIENT_SECRET").write_text(" hunter2 \n")
-    sources = Sources({f"{PREFIX}CLIENT_ID": " client-1\n", SECRETS_DIR: str(tmp_path)}, tmp_path)
+    sources = Sources({f"{PREFIX}CLIENT_ID": "\tclient-1\r\n", SECRETS_DIR: str(tmp_path)}, tmp_path)
     credentials = credentials_of(TARGET, sources)
     assert ("client-1", "hunter2") == (credentials.client_id, credentials.client_secret.get_secret_value())
     assert "hunter2" not in repr(credentials) + str(credentials)
@@ -33,7 +33,7 @@ def test_white_space_makes_no_other_account(tmp_path: Path) -> None:
     """The account that a target is bound to is that of the client id as it is sent, from any source."""
     accounts, name = [], f"{PREFIX}CLIENT_ID"
     (tmp_path / name).write_text("client-1")
-    for environ in ({name: "client-1"}, {name: " client-1\n"}, {SECRETS_DIR: str(tmp_path)}):
+    for environ in ({name: "client-1"}, {name: "\tclient-1\r\n"}, {SECRETS_DIR: str(tmp_path)}):
         project = Project(Flags(), Sources(environ, tmp_path))
         project.__dict__["desired"] = desired_of(targets={TARGET: "https://api.test"})
         accounts.append(project.accounts())

@@ -6,6 +6,7 @@ import signal
 import time
 
 import pytest
+from support.refusals import raised
 
 from reconciler.applying.events import Limits
 from reconciler.errors import SettingsError
@@ -76,8 +77,8 @@ def test_a_limit_is_lowered_alone(name: str) -> None:
 @pytest.mark.parametrize("text", ["any:1:0", "call_grace=0"])
 def test_real_services_are_never_tried_on(text: str) -> None:
     """Fail points are refused for any address but loopback; without them there is nothing to refuse."""
-    addresses = ["http://127.0.0.1:1", "https://api.real.example"]
+    addresses = ["http://127.0.0.1:1", "https://api.real.example", "https://login.real.example"]
     Failpoints(text).refuse_real_services(addresses[:1])
     Failpoints("").refuse_real_services(addresses)
-    with pytest.raises(SettingsError):
-        Failpoints(text).refuse_real_services(addresses)
+    message = raised(SettingsError, Failpoints(text).refuse_real_services, addresses)
+    assert "api.real.example, login.real.example" in message.what

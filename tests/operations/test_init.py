@@ -113,7 +113,7 @@ def test_the_attempt_is_explained(tmp_path: Path, url: str) -> None:
 def test_a_work_tree_with_a_remote_has_the_record_on_a_branch(tmp_path: Path) -> None:
     """Without a remote, or outside of git, it is a file; the project need not exist yet."""
     git(tmp_path / "alone", "init", "-q")
-    repository_at(tmp_path / "shared")
+    git(repository_at(tmp_path / "shared"), "remote", "rename", "origin", "upstream")
     (tmp_path / "plain").mkdir()
     assert BRANCH == proposed_state(tmp_path / "plain", github=True)
     places = [proposed_state(tmp_path / name) for name in ("plain", "alone", "shared", "shared/below")]
@@ -142,7 +142,7 @@ def test_an_existing_gitignore_is_left_alone(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "new").mkdir()
     (tmp_path / "new/.gitignore").write_text(text)
     monkeypatch.chdir(tmp_path / "new")
-    written = initialize(Path(), Choices(), tmp_path / "data")
+    written = initialize(Path() if text else Path.cwd(), Choices(), tmp_path / "data")
     assert ".gitignore" not in written.files
     assert text == (tmp_path / "new/.gitignore").read_text()
     ignored = ".env, sandbox.env, sandbox/, notifications.jsonl, plan.json"
@@ -161,6 +161,7 @@ def test_an_age_key_is_private_and_outside(tmp_path: Path) -> None:
     assert (str(identity.to_public()),) == load(tmp_path / "new/config").recipients
     assert str(identity) not in str(written)
     assert any(str(written.key) in step.text for step in written.steps)
+    assert written.key != init(tmp_path / "other", Choices(age_key=True)).key
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
@@ -193,7 +194,7 @@ def test_what_is_in_the_way_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("choices", "name"), [
-    (Choices(regions=("Europe",)), "invalid-name"), (Choices(environments=("a/b",)), "invalid-name"),
+    (Choices(regions=("a: {",)), "invalid-name"), (Choices(environments=("a: {",)), "invalid-name"),
     (Choices(("a-b", "a"), ("c", "b-c")), "shared-variables"), (Choices(state="s3"), "place-is-kind"),
     (Choices(state="Git"), "place-is-kind"), (Choices(state="postgresql://me:hunter2@db.test/x"), "state-password"),
     (Choices(state="state.jsonl", github=True), "record-on-runner"),

@@ -27,7 +27,6 @@ OFFERS = f"{EU}/offers"
 ID = "0123456789abcdef0123456789abcdef"
 OWN, TEMPLATE = URL.format(ID), URL.format("{attempt}")
 SPELLED = OWN.replace("https://hooks.example", "https://Hooks.Example:443")
-ENFORCED = desired_of(verification=Verification("X-Signature", "hmac-sha256"))
 
 
 def capture(path: Path, *lines: Mapping[str, object]) -> str:
@@ -56,10 +55,10 @@ def test_a_shared_url_proves_no_attempt(tmp_path: Path) -> None:
     for url, code in ((URL.format("offers"), "ONB10001"), (other, "ONB10002")):
         said = observed(project, capture(tmp_path, {"at": time_of(NOW), "url": url, "code": code}))
         assert ([url], ()) == ([fact.url for fact in said.received], said.notices)
-    project.add(*created("c", OFFERS, "ONB10001", url=other))
+    project.add(*created("c", OFFERS, url=other), *created("d", f"{EU}/twin", url=other))
     file = capture(tmp_path, {"at": time_of(NOW), "path": "/offers", "code": "ONB10001"})
     (notice,) = observed(project, file).notices
-    assert ("notification-ambiguous", True) == (notice.name, notice.what.endswith(f": {OFFERS}"))
+    assert ("notification-ambiguous", True) == (notice.name, notice.what.endswith(f": {OFFERS}, {EU}/twin"))
 
 
 def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,21 +113,24 @@ def test_unknown_create_that_is_proven_is_told(tmp_path: Path, count: int, sent:
 
 
 @pytest.mark.parametrize(("seconds", "name", "says"), [
-    (20, "notification-repeated", "arrived 20 s after the removal of attempt {} was confirmed (deliveries are"),
+    (0, "notification-repeated", "arrived 0 s after the removal of attempt {} was confirmed (deliveries are"),
     (45, "notification-repeated", "repeated for 45 s); only a later one proves that it exists"),
     (46, "revived", "attempt {} is in force again: it delivered at"), (-1, "", ""),
 ])  # fmt: skip
 def test_notification_after_a_removal(tmp_path: Path, seconds: int, name: str, says: str) -> None:
-    """It says whether it counts: for 45 seconds it may be a delivery that is repeated."""
+    """It says whether it counts, of whatever code: for 45 seconds it may be a delivery that is repeated."""
     project = project_with(*created(ID, OFFERS, url=OWN, template=TEMPLATE))
     project.say(ConfirmRemoval(OFFERS, (ID,)))
-    file = capture(tmp_path, {"at": time_of(NOW + seconds), "url": OWN, "code": "ONB10001"})
+    line = {"at": time_of(NOW + seconds), "url": OWN, "code": "ONB19999"}
+    file = capture(tmp_path, line)
     notices = observed(project, file).notices
     assert [name] * bool(name) == [notice.name for notice in notices]
     assert all(says.format(ID) in notice.what for notice in notices)
     project.say(observed(project, file))
     status = Status.LIVE if name == "revived" else Status.GONE
     assert project.record_at().attempts[ID].status is status
+    later = observed(project, capture(tmp_path, {**line, "at": time_of(NOW + 99)})).notices
+    assert [] == [notice.name for notice in later if status is Status.LIVE]
 
 
 @pytest.mark.parametrize("removed", ["ONB10001", "ONB10002", "ONB10003"])
@@ -147,7 +149,8 @@ def test_removed_code_among_those_still_delivered(tmp_path: Path, removed: str, 
 
 @pytest.mark.parametrize("where", ["url", "path"])
 @pytest.mark.parametrize(("seconds", "name"), [
-    (-1, "notification-repeated"), (45, "notification-repeated"), (46, "notification-after-removal"),
+    (-1, "notification-repeated"), (0, "notification-repeated"), (45, "notification-repeated"),
+    (46, "notification-after-removal"),
 ])  # fmt: skip
 def test_notification_at_a_shared_url_after_a_removal(tmp_path: Path, seconds: int, name: str, where: str) -> None:
     """Where the URL proves no attempt, it names the one that was removed, and the command if it still exists."""
@@ -159,16 +162,19 @@ def test_notification_at_a_shared_url_after_a_removal(tmp_path: Path, seconds: i
     (notice,) = observed(project, file).notices
     assert (notice.name, ID in notice.what) == (name, True)
     assert notice.what.startswith("ONB10001 received 1 time, last ")
-    assert (f"arrived {seconds} s after" in notice.what) == (seconds == 45)
+    assert (f"arrived {seconds} s after" in notice.what) == (0 <= seconds <= 45)
     commands = [step.command for step in notice.steps]
     resolve = ("reconciler", "state", "resolve", OFFERS, "--created", "--attempt", ID, "--force")
     assert [resolve] * (name == "notification-after-removal") == commands
 
 
 @pytest.mark.parametrize(("verified", "status"), [(None, "unknown"), (False, "unknown"), (True, "live")])
-def test_forged_notification_proves_nothing(tmp_path: Path, verified: object, status: str) -> None:
-    """Where verification is enforced, an unsigned notification at its own URL settles no unknown create."""
-    project = project_with(*unknown(ID, OFFERS, url=OWN, template=TEMPLATE), desired=ENFORCED)
+@pytest.mark.parametrize("enforce", [True, False])
+def test_forged_notification_proves_nothing(tmp_path: Path, verified: object, status: str, enforce: bool) -> None:
+    """It settles no unknown create, nor does one that nobody has checked where verification is enforced."""
+    status = status if enforce or verified is False else "live"
+    desired = desired_of(verification=Verification("X-Signature", "hmac-sha256", enforce=enforce))
+    project = project_with(*unknown(ID, OFFERS, url=OWN, template=TEMPLATE), desired=desired)
     file = capture(tmp_path, {"at": time_of(NOW), "url": OWN, "code": "ONB10001", "verified": verified})
     project.say(observed(project, file))
     assert project.record_at().attempts[ID].status == status
@@ -207,12 +213,3 @@ def test_what_is_left_out_is_told(tmp_path: Path) -> None:
         ("notification-unmanaged", URL.format("f" * 32), ways),
     ] == [(message.name, message.where, commands_in([message])) for message in shown]
     assert ["2", "1", "1"] == [message.what.partition(" ignored")[0] for message in shown[:3]]  # fmt: skip
-
-
-def test_enforced_verification_takes_verified_ones_only(tmp_path: Path) -> None:
-    """With `verification.enforce`, what was not checked counts no more than what was found wrong."""
-    file = capture(tmp_path, {"at": time_of(NOW), "url": URL.format("offers"), "code": "ONB10001"})
-    lax = desired_of(verification=Verification("X-Signature", "hmac-sha256", enforce=False))
-    for desired, count in ((ENFORCED, 0), (lax, 1)):
-        project = project_with(*created("a", OFFERS), desired=desired)
-        assert len(observed(project, file).received) == count

@@ -12,14 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from support.command_line import commands_in
-from support.memory_project import EU, NOW, URL, created, desired_of, project_with, unknown
-from support.memory_record import AT, RECORD, MemoryStore, record_of
+from support.memory_project import EU, NOW, URL, MemoryProject, created, desired_of, project_with, unknown
+from support.memory_record import AT, DOWN, RECORD, MemoryStore, record_of
 from support.records import linked, time_of
 from support.refusals import raised
 
 from reconciler.errors import Refused, SelectionError
 from reconciler.model.plan import Action, Verdict
 from reconciler.model.record import Status
+from reconciler.operations.copying import Copy
 from reconciler.operations.plan import make_plan
 from reconciler.operations.project import Flags
 from reconciler.operations.record import attempts_json, find_attempts, list_entries, verify_record
@@ -44,10 +45,9 @@ def test_recovered_twice_it_is_there_once(tmp_path: Path) -> None:
     intended, answered = created("a", OFFERS)
     project = project_with(intended)
     message = save_facts(tmp_path, RECORD, "memory:a", [answered], "the store is down")
-    assert message.name == "results-in-recovery-file"
     save_facts(tmp_path, RECORD, "memory:a", [answered], "")
     (file,) = (tmp_path / "unrecorded").glob("*.jsonl")
-    assert message.steps[-1].command == ("reconciler", "state", "recover", str(file))
+    assert ("results-in-recovery-file", [f"reconciler state recover {file}"]) == (message.name, commands_in([message]))
     assert file.stat().st_mode & 0o777 == 0o600
     (tmp_path / "edited").write_text(re.sub(',"origin":"[0-9a-f]+"', "", file.read_text()))
     for source in (str(file), str(tmp_path / "edited"), str(file)):
@@ -66,16 +66,22 @@ def test_id_from_another_history_is_kept(tmp_path: Path) -> None:
 
 
 def test_what_arrived_after_all_is_not_added_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A request that was cancelled since is not made again by the file; nor is the file named any longer."""
+    """A request that was cancelled since is not made again by the file, which is not named, here and in a copy."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     request = RemovalRequested(at=AT, attempt="a", codes=("ONB10001",), by_plan=True)
     project = project_with(*created("a", OFFERS), request)
     save_facts(tmp_path / "reconciler", RECORD, "memory:a", [request], "the answer was lost")
     (file,) = project.recovery_files
     project.say(CancelRemoval(OFFERS))
-    assert not recovery_messages(project, project.journal.read())
-    assert project.say(recover_statement(project, str(file))).facts == ()
-    assert project.record_at().attempts["a"].status is Status.LIVE
+    before, copied = project.stores["memory:a"].data, MemoryStore()
+    Copy(MemoryProject(project.stores | {"memory:b": copied}), "memory:a", "memory:b").carry_out()
+    backup, copy = project_with(), MemoryProject({"memory:a": copied})
+    project.stores["memory:a"].data, backup.stores["memory:b"] = before, copied
+    backup.say(recover_statement(backup, "memory:b"))
+    for each in (project, copy, backup):
+        assert not recovery_messages(each, each.journal.read())
+        assert each.say(recover_statement(each, str(file))).facts == ()
+        assert each.record_at().attempts["a"].status is Status.LIVE
 
 
 def test_what_is_not_recovered_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,8 +98,9 @@ def test_what_is_not_recovered_is_named(tmp_path: Path, monkeypatch: pytest.Monk
     (project.data_directory / "unrecorded" / "000.jsonl").write_bytes(b'{"record": "\xff"}')
     (named,) = recovery_messages(project, project.journal.read()).values()
     assert named.steps[0].command == message.steps[-1].command
-    save_facts(project.data_directory, RECORD, "memory:a", created("b", OFFERS)[1:], "")
-    assert {"a", "b"} == recovery_messages(project, project.journal.read()).keys()
+    facts = [*created("b", OFFERS)[1:], Renamed(at=AT, attempts=("b",), to=LOANS)]
+    save_facts(project.data_directory, RECORD, "memory:a", facts, "")
+    assert {"a", "b", ""} == recovery_messages(project, project.journal.read()).keys()
     for name in "ab":
         (command,) = (each.command for each in recovery_messages(project, project.journal.read())[name].steps)
         project.say(recover_statement(project, command[-1]))
@@ -101,9 +108,10 @@ def test_what_is_not_recovered_is_named(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_nothing_is_sent_or_settled_before_its_results_are_recovered() -> None:
-    """While a file of this machine has facts that the record lacks, nothing is created or said not to exist."""
+    """While a file of this machine, or runner, has facts that the record lacks, nothing is created or denied."""
     intended, answered = created("a", OFFERS)
     project = project_with(intended, desired=desired_of({OFFERS: (("ONB10001",), URL.format("offers"))}))
+    project.in_ci = True
     save_facts(project.data_directory, RECORD, "memory:a", [answered], "")
     message = raised(Refused, project.say, Resolve(OFFERS, created=False))
     (file,) = project.recovery_files
@@ -139,7 +147,8 @@ def test_what_cannot_be_saved_is_in_the_message(tmp_path: Path, spoil: Callable[
     spoil(tmp_path / "unrecorded")
     facts = [replace(fact, by={"user": "ada  of " + "the team " * 20}) for fact in created("a", OFFERS)]
     message = save_facts(tmp_path, RECORD, "memory:a", facts, "")
-    assert (message.name, message.what.partition(";")[0]) == ("results-not-saved", "results could not be saved")
+    told = message.name, message.what.partition(";")[0], message.steps[-1].command[-1]
+    assert told == ("results-not-saved", "results could not be saved", "FILE")
     shown = terminal.render(messages_document([message]), terminal.Layout(width=80))
     (tmp_path / "lines").write_text(shown.partition("a file:\n")[2].partition("  Then run")[0])
     project = project_with()
@@ -196,6 +205,7 @@ def test_nothing_appended_to_an_older_record_opens_a_gate(data: st.DataObject) -
         linked(None, 0, [Begun(at=AT, record=RECORD), LossOpened(at=AT, loss="x", cause="accepted")])[0],
     ]
     for number in data.draw(st.lists(st.integers(0, len(others) - 1), max_size=4)):
+        store.declare_lost_answers(DOWN)
         project.say(Recover("other", parse(others[number], "other")))
         with pytest.raises(Refused):
             project.say(Complete())
@@ -208,17 +218,16 @@ def test_nothing_appended_to_an_older_record_opens_a_gate(data: st.DataObject) -
 
 def test_show() -> None:
     """A pattern shows what is in force or unknown, an address all there was; JSON has the documented fields."""
-    project = project_with(*created("a", OFFERS), *unknown("b", LOANS))
-    rejected = created("c", OFFERS, "ONB10002")[:1]
-    project.add(*rejected)
-    assert [attempt.id for attempt in find_attempts(project).attempts] == ["b", "a", "c"]
-    assert [attempt.id for attempt in find_attempts(project, OFFERS).attempts] == ["a", "c"]
+    project = project_with(*created("a", OFFERS), *unknown("b", LOANS, at=NOW - 500))
+    project.add(*created("c", OFFERS, "ONB10002", at=NOW - 2000)[:1])
+    assert [attempt.id for attempt in find_attempts(project).attempts] == ["b", "c", "a"]
+    assert [attempt.id for attempt in find_attempts(project, OFFERS).attempts] == ["c", "a"]
     (row,) = attempts_json(find_attempts(project, "*/*/loans").attempts)
     assert row == {
         "address": LOANS, "attempt": "b", "eventCodes": ("ONB10001",), "webhookUrl": URL.format("loans"),
-        "status": "unknown", "at": time_of(NOW - 1000), "fields": {},
+        "status": "unknown", "at": time_of(NOW - 500), "fields": {},
     }  # fmt: skip
-    assert [row["status"] for row in attempts_json(find_attempts(project, OFFERS).attempts)] == ["live", "unknown"]
+    assert [row["status"] for row in attempts_json(find_attempts(project, OFFERS).attempts)] == ["unknown", "live"]
     assert OFFERS in raised(SelectionError, find_attempts, project, f"{EU}/offer").what
 
 
@@ -228,10 +237,11 @@ def test_what_is_gone_is_shown_for_its_address_alone(where: str) -> None:
     project = project_with(*created("a", OFFERS), *created("b", OFFERS, "ONB10002"))
     project.say(ConfirmRemoval(OFFERS, ("a",)))
     assert [attempt.id for attempt in find_attempts(project, where).attempts] == ["b"]
-    shown = find_attempts(project, OFFERS).attempts
-    assert [attempt.id for attempt in shown] == ["a", "b"]
-    assert [row["status"] for row in attempts_json(shown)] == ["gone", "live"]
-    assert [row["at"] for row in attempts_json(shown)] == [time_of(NOW), time_of(NOW - 1000)]
+    for status, at in (("live", time_of(NOW - 1000)), ("gone", time_of(NOW))):
+        rows = attempts_json(find_attempts(project, OFFERS).attempts)
+        told = [row[name] for row in rows for name in ("attempt", "status", "at")]
+        assert ["a", "gone", time_of(NOW), "b", status, at] == told
+        project.say(ConfirmRemoval(OFFERS, ("b",)))
 
 
 def test_history_follows_renames() -> None:
@@ -241,6 +251,9 @@ def test_history_follows_renames() -> None:
     assert len(list_entries(project, OFFERS)) == 2
     assert [entry.number for entry in list_entries(project)] == list(range(1, 7))
     assert [3, 3] == [len(list_entries(project, where)) for where in ("europe/*", EU)]
+    project.say(ConfirmRemoval(LOANS, ("a",)))
+    last = list_entries(project)[-1]
+    assert (time_of(NOW), {"user": "somebody"}) == (last.at, last.by)
 
 
 def test_verify_names_what_closes_a_gate() -> None:

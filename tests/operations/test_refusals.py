@@ -65,10 +65,6 @@ class Refusals:
         path.write_bytes(data)
         return path
 
-    def path(self, name: str) -> Path:
-        """Return the path of a file that is not there."""
-        return self.directory / name
-
     def kept(self, *attempts: str) -> list[str]:
         """Keep a response to these attempts."""
         return [self.responses.keep(attempt, Answer(Outcome.CREATED, body=b"{}")) for attempt in attempts]
@@ -85,16 +81,16 @@ class Refusals:
 
 
 def differ(at: Refusals) -> None:
-    """Apply a plan of two patterns that is another than the reviewed one."""
+    """Apply a plan of two patterns where the reviewed one had nothing to do."""
     planned = plan(change(), selection=("europe/*", "usa/*"))
-    refuse_changed(planned, "sha256:0123456789abcdef", file=at.path("p"))
+    refuse_changed(planned, "sha256:0123456789abcdef", SavedPlan("2.0", "", (), ()), at.directory / "p")
 
 
 def edited(at: Refusals) -> None:
     """Apply a saved plan in which somebody changed a request, but not its digest."""
     planned = plan(change(digest="x"))
     row = SavedChange(OFFERS, Action.CREATE, "x", {"eventCodes": ["ONB19999"], "webhookUrl": "u"})
-    refuse_changed(planned, planned.digest, SavedPlan("2.0", planned.digest, (), (row,)), at.path("p"))
+    refuse_changed(planned, planned.digest, SavedPlan("2.0", planned.digest, (), (row,)), at.directory / "p")
 
 
 def pinned(at: Refusals) -> None:
@@ -144,20 +140,19 @@ REFUSED: list[Row] = [
     (lambda at: refuse_too_many(plan(change()), 0), "too-many-creates", "--max-creates", [PLAN]),
     (lambda at: refuse_too_many(plan(change(), change(), selection=("europe/*",)), 1), "too-many-creates",
      "--max-creates", [f"{PLAN} -t 'europe/*'"]),
+    (lambda at: make_plan(MemoryProject(), ("offers",)), "bad-pattern", "-t offers", [""]),
     (lambda at: Session(at.project, make_plan(tried(at))), "failpoint", "RECONCILER_TEST_FAILPOINT", [""]),
     (pinned, "not-pinned", "--pinned", [""]),
     (edited, "plan-edited", "{}/p", [""]),
-    (differ, "plan-changed", "sha256:0123456789ab", [f"{PLAN} -t 'europe/*' -t 'usa/*' --out {{}}/p"]),
+    (differ, "plan-changed", "sha256:0123456789ab", ["", f"{PLAN} -t 'europe/*' -t 'usa/*' --out {{}}/p"]),
     (lambda at: refuse_overwriting(at.file("p", b"{}")), "plan-would-overwrite", "--out {}/p", [""]),
     (lambda at: refuse_overwriting(at.file("p", SAVED.replace(b"TEXT", b"\xff"))), "plan-would-overwrite",
      "--out {}/p", [""]),
-    (lambda at: load_plan(at.path("p")), "plan-file-unreadable", "{}/p", [f"{PLAN} --out plan.json"]),
-    (
-        lambda at: load_plan(at.file("p", SAVED.replace(b"TEXT", b"\xff"))), "plan-file-invalid", "{}/p",
-        [f"{PLAN} --out plan.json"],
-    ),
+    (lambda at: load_plan(at.directory / "p"), "plan-file-unreadable", "{}/p", [f"{PLAN} --out plan.json"]),
+    (lambda at: load_plan(at.file("p", SAVED.replace(b"TEXT", b"\xff"))), "plan-file-invalid", "{}/p",
+     [f"{PLAN} --out plan.json"]),
     (lambda at: load_plan(at.file("p", b"\xff")), "plan-file-invalid", "{}/p", [f"{PLAN} --out plan.json"]),
-    (lambda at: load_plan(at.file("p", b'{"format_version": "3.0", "digest": "", "selection": [], "changes": []}')),
+    (lambda at: load_plan(at.file("p", SAVED.replace(b"2.0", b"3.%099d" % 0))),
      "plan-file-other-version", "{}/p", [f"{PLAN} --out plan.json"]),
     (lambda at: plaintext_refusal(at.project, at.elsewhere), "plaintext-responses", "recipients",
      ["reconciler init --age-key", "reconciler apply --allow-plaintext-responses"]),
@@ -165,7 +160,7 @@ REFUSED: list[Row] = [
      ["reconciler init --age-key", "reconciler apply -t 'europe/*' --allow-plaintext-responses"]),
     (lambda at: at.project.desired.target("usa/staging", "-t usa/staging"), "target-unknown", "-t usa/staging", [""]),
     (lambda at: recover_statement(at.project, str(at.directory)), "nothing-to-recover", "{}", []),
-    (lambda at: recover_statement(at.project, str(at.path("f"))), "nothing-to-recover", "{}/f", []),
+    (lambda at: recover_statement(at.project, str(at.directory / "f")), "nothing-to-recover", "{}/f", []),
     (lambda at: recover_statement(at.project, str(at.file("f", record_of().replace(b"begun", b"begin", 1)))),
      "record-damaged", "{}/f:1", ["reconciler state verify"]),
     (lambda at: recover_statement(at.project, str(at.file("f", b" \n\n"))), "not-recoverable", "{}/f", []),
@@ -203,7 +198,7 @@ REFUSED: list[Row] = [
     (lambda at: served(at, float("nan")), "bad-interval", "--retry-interval", []),
     (lambda at: served(at, env_file=at.file("e", b"X=1")), "env-file-unusable", "--env-file {}/e", [""]),
     (lambda at: served(at, env_file=at.directory), "env-file-unusable", "--env-file {}", [""]),
-    (lambda at: served(at, env_file=at.path("x/e")), "env-file-unusable", "--env-file {}/x/e", []),
+    (lambda at: served(at, env_file=at.directory / "x/e"), "env-file-unusable", "--env-file {}/x/e", []),
     (lambda at: list_subscriptions("https://a.test"), "no-sandbox-url", NO_URL, [SERVE]),
     (unanswered, "no-sandbox", "http://127.0.0.1:1", [SERVE]),
     (lambda at: list_subscriptions("http://me@127.0.0.1:1"), "no-sandbox", "http://127.0.0.1:1", [SERVE]),
@@ -253,7 +248,8 @@ def test_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, row: Row) -> N
         re.sub("(response-|unrecorded/)[0-9a-f]+", "\\1*", text.replace(str(tmp_path), "{}"))
         for text in (message.where, *named)
     )
-    assert (expected, False) == ([message.name, where, commands], "None" in message.what)
+    is_odd = "None" in message.what or "0" * 99 in message.what
+    assert (expected, False) == ([message.name, where, commands], is_odd)
 
 
 @pytest.mark.parametrize(("overridden", "base", "recipients", "plaintext", "of_config", "missing"), [
@@ -336,19 +332,19 @@ def test_differences_from_the_reviewed_plan(tmp_path: Path) -> None:
         saved("n", Action.RETRY, request={"eventCodes": ["A"], "webhookUrl": "u"}),
         saved("m", Action.REPLACE, after={"eventCodes": ["A"], "webhookUrl": "v"}),
         saved("k", Action.EXTEND, request={"eventCodes": ["A", "B"]}, after={"eventCodes": ["A"], "webhookUrl": "u"}),
-        saved("e", Action.CREATE), saved("blocked", Action.BLOCKED, "x"),
+        saved("e", Action.CREATE, request=1), saved("blocked", Action.BLOCKED, "x"),
     )  # fmt: skip
     now = plan(
         new("m", Action.REPLACE, "A"), new("k", Action.EXTEND, "A", "B"), new("n", Action.RETRY, "A"),
-        new("z", Action.CREATE), new("c", Action.REMOVE), new("same", Action.CREATE, digest="x"),
+        new("b", Action.CREATE), new("c", Action.REMOVE), new("same", Action.CREATE, digest="x"),
         new("e", Action.CREATE, "A"), new("blocked", Action.BLOCKED, digest="x"),
     )  # fmt: skip
     message = raised(Refused, refuse_changed, now, "sha256:other", SavedPlan("1.0", "", (), reviewed), tmp_path / "p")
     told = [re.sub(rf"^(\w+) {EU}/(\w+): (?:changed: )?", "\\1 \\2 ", step.text) for step in message.steps]
     unseen = "the record, the service URLs or the recipients"
     assert told[:-1] == [
-        "remove b no longer planned", "create y no longer planned", "remove c not in the reviewed plan",
-        "create z not in the reviewed plan",
+        "remove b no longer planned", "create y no longer planned", "create b not in the reviewed plan",
+        "remove c not in the reviewed plan",
         'create e eventCodes null -> ["A"]; webhookUrl null -> "u"', 'extend k eventCodes ["A"] -> ["A","B"]',
         'replace m webhookUrl "v" -> "u"', f"retry n {unseen}",
     ]  # fmt: skip

@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import patch
 
 import pyrage  # type: ignore[import-untyped]
 import pytest
@@ -116,7 +117,8 @@ def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
     assert name_of(Responses(tmp_path).prepare, SettingsError) == "unsafe-directory"
     responses = Responses(tmp_path / "file" / "responses")
-    assert name_of(responses.prepare, RecordError) == "response-not-saved"
+    message = raised(RecordError, responses.prepare)
+    assert ("response-not-saved", str(tmp_path / "file" / "responses")) == (message.name, message.where)
     assert name_of(lambda: responses.keep(ATTEMPT, ANSWER), RecordError) == "response-not-saved"
 
 
@@ -173,6 +175,8 @@ def test_needs_no_disk(tmp_path: Path, identity: Path, spoil: Callable[[Path], o
     responses = Responses(tmp_path / "file", [recipient_of(identity)])
     responses.prepare()
     assert responses.open(responses.keep(ATTEMPT, ANSWER), identity).body == BODY
+    with patch.object(Path, "iterdir", side_effect=PermissionError):
+        assert [] == responses.left(ATTEMPT)
     assert [] == responses.left(ATTEMPT)
     elsewhere = f"file:{ATTEMPT}-response-00000000"
     assert name_of(lambda: responses.open(elsewhere, identity), RecordError) == "response-elsewhere"
@@ -196,7 +200,8 @@ def test_an_identity_that_is_none(directory: Path, identity: Path, content: byte
     if content is not None:
         identity.write_bytes(content)
     message = raised(ReconcilerError, Responses(directory).open, text, identity)
-    assert (name, name == "bad-identity") == (message.name, "line 3 " in message.what)
+    told = message.name, message.where, "line 3 " in message.what
+    assert (name, f"--identity {identity}", name == "bad-identity") == told
     assert name_of(lambda: Responses(directory).open(text, None), SettingsError) == "no-identity"
     assert name_of(lambda: Responses(directory).open(text, identity.parent), SettingsError) == "identity-unreadable"
 

@@ -20,7 +20,7 @@ from reconciler.operations.secrets import response_of, save_secret, secret_state
 from reconciler.record.facts import Answered, SecretSet
 from reconciler.record.statements import ConfirmRemoval
 
-OFFERS, A, B, C = f"{EU}/offers", "a" * 32, "b" * 32, "c" * 32
+OFFERS, OWN, A, B, C, D = f"{EU}/offers", f"{EU}/own", "a" * 32, "b" * 32, "c" * 32, "d" * 32
 
 
 @pytest.fixture
@@ -99,22 +99,23 @@ def test_secrets_by_the_template_of_what_may_deliver(project: MemoryProject) -> 
     """What is unknown may deliver too, with no secret that is known."""
     for attempt in (A, B):
         keep(project, OFFERS, (attempt,), attempt.encode())
-    project.add(*created("d" * 32, f"{EU}/gone"))
-    project.say(ConfirmRemoval(f"{EU}/gone", ("d" * 32,)))
+    own = URL.format("{attempt}")
+    project.add(*created(D, f"{EU}/gone"), *created("e" * 32, OWN, url=URL.format("e"), template=own))
+    project.say(ConfirmRemoval(f"{EU}/gone", (D,)))
     known = secrets_by_template(project, None)
-    assert known == {URL.format("offers"): {A.encode(), B.encode()}, URL.format("loans"): set()}
+    assert known == {URL.format("offers"): {A.encode(), B.encode()}, URL.format("loans"): set(), own: set()}
 
 
 def test_what_may_be_a_secret(project: MemoryProject) -> None:
     """Every text in a response, however deep, but for those that the record says in the clear."""
-    url, call = URL.format("offers"), what(OFFERS)
-    document = {"id": "i1", "c": ["ONB10001"], "url": url, "": "", "n": 7, "a": "k", "b": [[{"key": "k3y"}], "\ud800"]}
+    call = what(OWN, url=(url := URL.format("own")), template=URL.format("{attempt}"))
+    document = {"id": "i1", "c": ["ONB10001"], "": url, "n": "7", "a": ["k", ""], "b": [[{"key": "k3y"}], "\ud800"]}
     for body in (json.dumps(document).encode(), b"[" * 100_000, b"text"):
         answer = Answer(Outcome.CREATED, head=b"HTTP/1.1 201 Created\r\n\r\n", body=body)
-        text = Responses(project.data_directory / "responses").keep(A, answer)
-        fact = Answered(at=time_of(NOW), attempt=A, what=call, outcome=Outcome.CREATED, response=text)
-        project.add(replace(fact, fields={"id": "i1"}))
-    assert {b"k3y", b"k", b"\xed\xa0\x80"} == secrets_of(project, OFFERS, None)
+        text = Responses(project.data_directory / "responses").keep(D, answer)
+        fact = Answered(at=time_of(NOW), attempt=D, what=call, outcome=Outcome.CREATED, response=text)
+        project.add(replace(fact, fields={"id": "i1", "n": 7}))
+    assert {b"k3y", b"k", b"\xed\xa0\x80"} == secrets_of(project, OWN, None)
 
 
 def test_what_can_be_read_counts_beside_what_cannot(project: MemoryProject) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from support.memory_project import desired_of
@@ -44,15 +45,12 @@ def test_setting_that_overrides_the_place_in_config_is_named(tmp_path: Path) -> 
 def test_the_first_source_counts(tmp_path: Path, everywhere: dict[str, str]) -> None:
     """The environment, then the directory of secrets, then `.env`; an empty variable is an unset one."""
     assert Sources(everywhere, tmp_path).get(NAME) == "of the environment"
-    everywhere[NAME] = ""
-    sources = Sources(everywhere, tmp_path)
-    assert (sources.get(NAME), sources.source(NAME)) == ("of the directory", str(tmp_path / "secrets" / NAME))
-    (tmp_path / "secrets" / NAME).write_text(" \n")
-    sources = Sources(everywhere, tmp_path)
-    assert (sources.get(NAME), sources.source(NAME)) == ("of .env", ".env")
-    (tmp_path / ".env").write_text(f"{NAME}=\n")
-    sources = Sources(everywhere, tmp_path)
-    assert (sources.get(NAME), sources.source(NAME)) == (None, "")
+    everywhere[NAME], file = "", tmp_path / "secrets" / NAME
+    first, second, none = ("of the directory", str(file)), ("of .env", ".env"), (None, "")
+    for given, emptied, text in ((first, file, " \n"), (second, tmp_path / ".env", f"{NAME}=\n"), (none, file, "")):
+        sources = Sources(everywhere, tmp_path)
+        assert given == (sources.get(NAME), sources.source(NAME))
+        emptied.write_text(text)
 
 
 @pytest.mark.parametrize(("ci", "value"), [("true", None), ("1", None), ("", "of .env")])
@@ -67,7 +65,7 @@ def test_dotenv_is_not_read_in_ci(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_secrets_leave_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No child process inherits them; a copy of it still has them, and does not show them."""
     kept = {"RECONCILER_A_B_CLIENT_ID": "x", "AWS_CLIENT_SECRET": "y", SECRETS_DIR: ""}
-    environ = {"RECONCILER_A_B_CLIENT_SECRET": "hunter2", "RECONCILER_A_C_CLIENT_SECRET": "hunter3", **kept}
+    environ = {"RECONCILER_A_B_CLIENT_SECRET": "hunter2", "RECONCILER_A_PRE_PROD_CLIENT_SECRET": "hunter3", **kept}
     sources = Sources(dict(environ), tmp_path)
     hide_secrets(environ)
     assert environ == kept
@@ -98,15 +96,26 @@ def test_a_line_that_cannot_be_read(tmp_path: Path) -> None:
     assert Sources({}, tmp_path / "below").get("A") is None
 
 
-@pytest.mark.parametrize(("make", "name"), [
-    (lambda path: path.write_bytes(b"hunter2\xff"), "setting-not-utf-8"), (os.mkfifo, "setting-not-a-file"),
-    (lambda path: path.write_bytes(b"x" * 65_537), "setting-too-large"), (Path.mkdir, "setting-not-a-file"),
+@pytest.mark.parametrize(("file", "make", "name"), [
+    ("NAME", lambda path: path.write_bytes(b"hunter2\xff"), "setting-not-utf-8"),
+    ("NAME", lambda path: path.write_bytes(b"x" * 65_537), "setting-too-large"),
+    ("NAME", os.mkfifo, "setting-not-a-file"), ("NAME", Path.mkdir, "setting-not-a-file"),
+    (".env", lambda path: path.symlink_to("x" * 300), "setting-unreadable"),
+    (".env", lambda path: path.write_bytes(b"A=1\n" * 16_385), "setting-too-large"),
 ])  # fmt: skip
-def test_a_file_that_cannot_be_used(tmp_path: Path, make: Callable[[Path], object], name: str) -> None:
+def test_a_file_that_cannot_be_used(tmp_path: Path, file: str, make: Callable[[Path], object], name: str) -> None:
     """It is an error that names the file, and never an unset variable; it shows nothing and does not block."""
-    make(tmp_path / "NAME")
+    make(tmp_path / file)
     message = raised(SettingsError, Sources({SECRETS_DIR: str(tmp_path)}, tmp_path).get, "NAME")
-    assert (name, str(tmp_path / "NAME")) == (message.name, message.where)
+    assert (name, str(tmp_path / file)) == (message.name, message.where)
+
+
+def test_a_file_of_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that may not be read is an error too, for the next source does not count."""
+    monkeypatch.setattr(Path, "open", Mock(side_effect=PermissionError(13, "Permission denied")))
+    (tmp_path / "NAME").touch()
+    sources = Sources({SECRETS_DIR: str(tmp_path)}, tmp_path)
+    assert "setting-unreadable" == raised(SettingsError, sources.get, "NAME").name
 
 
 @pytest.mark.parametrize("directory", ["none", "file", "file/below", "x" * 300])
@@ -115,16 +124,6 @@ def test_a_directory_that_cannot_be_used(tmp_path: Path, directory: str) -> None
     (tmp_path / "file").touch()
     message = raised(SettingsError, Sources({SECRETS_DIR: directory}, tmp_path).get, "A")
     assert ("secrets-dir-unusable", True) == (message.name, SECRETS_DIR in message.what)
-
-
-@pytest.mark.parametrize(("make", "name"), [
-    (lambda path: path.symlink_to("x" * 300), "setting-unreadable"),
-    (lambda path: path.write_bytes(b"A=1\n" * 16_385), "setting-too-large"),
-])  # fmt: skip
-def test_a_dotenv_that_cannot_be_read(tmp_path: Path, make: Callable[[Path], object], name: str) -> None:
-    """It is an error, for it may hold the setting."""
-    make(tmp_path / ".env")
-    assert name == raised(SettingsError, Sources({}, tmp_path).get, "A").name
 
 
 @pytest.mark.parametrize(("environ", "value"), [

@@ -28,9 +28,11 @@ def by(monkeypatch: pytest.MonkeyPatch, **variables: str) -> Mapping[str, str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_user_with_a_name(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """It is taken from any of the usual variables; the host is that of this machine."""
-    assert by(monkeypatch, **{name: "ada"}) == {"user": "ada", "host": platform.node()}
+@pytest.mark.parametrize("actions", ["false", "", "1"])
+def test_a_user_with_a_name(monkeypatch: pytest.MonkeyPatch, name: str, actions: str) -> None:
+    """Elsewhere than in Actions it is taken from any of the usual variables; the host is that of this machine."""
+    given = {name: "ada", "HOSTNAME": "old", "GITHUB_ACTIONS": actions, "GITHUB_ACTOR": "somebody"}
+    assert by(monkeypatch, **given) == {"user": "ada", "host": platform.node()}
 
 
 def test_a_user_without_variables(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,12 +59,6 @@ def test_in_actions(monkeypatch: pytest.MonkeyPatch, triggered_by: str, words: s
     for attempt, given in ((1, {}), (2, {"GITHUB_RUN_ATTEMPT": "2"})):
         run = by(monkeypatch, **names, **given, GITHUB_SHA="abc")
         assert (f"https://github.test/o/r/actions/runs/7/attempts/{attempt}", "abc") == (run["url"], run["commit"])
-
-
-@pytest.mark.parametrize("actions", ["false", "", "1"])
-def test_elsewhere_than_in_actions(monkeypatch: pytest.MonkeyPatch, actions: str) -> None:
-    """Only a step of Actions is one."""
-    assert by(monkeypatch, USER="ada", GITHUB_ACTIONS=actions, GITHUB_ACTOR="somebody")["user"] == "ada"
 
 
 @pytest.mark.parametrize("home", ["HOME", "XDG", "system"])

@@ -17,6 +17,7 @@ from support.sandbox_client import STAGING
 
 from reconciler.errors import Message, Refused, SettingsError
 from reconciler.http_messages import Request
+from reconciler.http_server import Server
 from reconciler.model.desired import Verification
 from reconciler.model.record import Status
 from reconciler.notifications.captured import Captured, read_captured
@@ -45,12 +46,9 @@ def test_answers() -> None:
     known = {TEMPLATE: [b"s3cret"], "https://x.example/loans": [b"other"], "https://x.example/none": []}
     check = SignatureCheck(SCHEME, lambda: known)
     body = notification()
-
-    def judge(target: str) -> int | None:
-        refusal = check(Request("POST", target, signed(body), body))
-        return refusal.status if refusal else None
-
-    assert [None, 401, 401, 404] == [judge(target) for target in (TARGET, "/loans", "/none", "/offers/1")]
+    targets = (TARGET, "/loans", "/none", "/offers/1")
+    refusals = [check(Request("POST", target, signed(body), body)) for target in targets]
+    assert [None, 401, 401, 404] == [refusal and refusal.status for refusal in refusals]
 
 
 def test_one_path_on_several_hosts() -> None:
@@ -143,6 +141,15 @@ def test_stop_ends_a_delay(tmp_path: Path) -> None:
         assert wait_until(lambda: file.stat().st_size > 0)
         assert "port-unusable" == raised(SettingsError, Listening, 70_000, file, tmp_path).name
     assert 200 == answer.result().status
+
+
+def test_what_arrives_while_it_ends_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is open until the server has stopped."""
+    stop = Server.stop
+    monkeypatch.setattr(Server, "stop", lambda server: stop(server) if post(server.url, b"{}").status else None)
+    with Listening(0, tmp_path / "n", tmp_path):
+        pass
+    assert 1 == len([*read_captured(tmp_path / "n")])
 
 
 def test_directory_that_cannot_be(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ A = change("europe/staging/a", "1", request={"webhookUrl": "https://a"})
     [
         ([[plan(A)]], []), ([[], [plan(A)]], []), ([[plan(A), plan()]], []), ([], ["never shown"]),
         ([[plan(change("europe/staging/b", "1"))]], ["never shown"]),
-        ([[plan(changed(A, request=None))]], ["shown with another request"]),
+        ([[plan(changed(A, request=1, before=1, after=1))]], ["shown with another request, before, after"]),
         ([[plan(changed(A))]], ["shown with another service, record or recipients"]),
         ([[plan(A), plan(changed(A, action="retry"))]], ["shown with another action"]),
         ([[plan(A, head="h0")]], ["shown for a version of the record that this one does not contain"]),
