@@ -27,6 +27,7 @@ NO_RETRY = Limits(backoff=())
 def test_what_comes_out_the_same_goes_on() -> None:
     """After a conflict the change is intended anew, as another attempt with a window of its own."""
     bench = Bench(wanting("a", "z"), known("z")).start()
+    assert bench.run.wake_at is None
     bench.steady += 10.0
     bench.overtake(SECRET)
     bench.append()
@@ -96,6 +97,16 @@ def test_a_record_set_back_to_the_head_of_a_run_is_seen_at_the_second_place() ->
     assert {"create a": "created", "create b": "skipped"} == bench.outcomes
 
 
+def test_what_sends_nothing_is_not_tried_again_on_a_record_that_was_set_back() -> None:
+    """Its head is the same, and a loss was open before; but now it lacks what another run did."""
+    bench = Bench(wanting(), known("z"), LOSS, second=True).start()
+    ours = bench.store.data
+    append(bench.store, known("y"))
+    bench.store.data = ours
+    bench.append()
+    assert ({"remove z": "skipped"}, True) == (bench.outcomes, bench.run.finished)
+
+
 @pytest.mark.parametrize("fact", [
     LOSS, kinds.Renamed(at=AT, attempts=(attempt(1),), to="europe/staging/z"), kinds.Absent(at=AT, attempt=attempt(1)),
 ], ids=["loss", "rename", "absent"])  # fmt: skip
@@ -112,8 +123,9 @@ SHORTEST, LONGEST = Limits().first_yield, Limits().longest_yield
 
 
 def test_a_run_that_loses_changes_waits_before_its_next_intents() -> None:
-    """Longer each time that another run is first again, up to a limit."""
+    """Longer each time that another run takes one again, up to a limit."""
     bench = Bench(wanting("a", "b", "c", "d", "e")).start()
+    bench.overtake(known("z"))
     waits = []
     for name in "abcd":
         bench.overtake(known(name))

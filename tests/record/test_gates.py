@@ -72,6 +72,7 @@ def test_file_from_elsewhere(scene: Scene) -> None:
         assert (Obstacle.NOT_FROM_HERE,) == standing(scene.record, other).obstacles
         assert standing(scene.record, other, is_file=False).open
         assert not is_of(other, scene.record, PLACE)
+    assert is_of(replace(note(scene.record), closed=True), scene.record, PLACE)
     assert (Obstacle.NOT_FROM_HERE,) == stand(scene.record, (), PLACE, is_file=True, second=None, expected="").obstacles
 
 
@@ -100,6 +101,6 @@ def test_concerning(scene: Scene) -> None:
     """A note concerns a record with its id, at its place, or about one of its services."""
     notes = (
         Note("c0ffee", (), "a", 1, "1"), Note("other", (), PLACE, 1, "2"), Note("other", (SERVICE,), "b", 1, "3"),
-        Note("other", ("https://other.example",), "c", 1, "4"),
+        Note("other", (), PLACE, 0, "5", second=True), Note("other", ("https://other.example",), "c", 1, "4"),
     )  # fmt: skip
-    assert notes[:3] == concerning(notes, "c0ffee", [SERVICE], PLACE)
+    assert notes[:4] == concerning(notes, "c0ffee", [SERVICE], PLACE)

@@ -107,11 +107,13 @@ HISTORIES: dict[str, list[AnyFact]] = {
     "asked": [*HELD, ask(ONE), ask(TWO, at=-85), ask(ONE, TWO, attempt=B, by_plan=True)],
     "not created": [*LOST, absent(attempt=B), absent(attempt=C, note="asked")],
     "elsewhere": made(A, f"{EU}/before", ONE), "begun": COPIED[1:3], "in parts": [*REMOVED[:2], gone(ONE), gone(TWO)],
-    "done": [*COPIED[1:3], kinds.Completed(at=AT, losses=("2o", "3b"), by=BY)],
+    "done": [*COPIED[1:3], *(kinds.Completed(at=time_of(NOW - ago), losses=("2o", "3b"), by=BY) for ago in (9, 5))],
     "out of order": [*HELD, ask(ONE, at=-70), gone(ONE, at=-60), gone(ONE, at=-80)],
     "half elsewhere": [*made(A, OFFERS, ONE), *made(B, f"{EU}/before", TWO)],
     "rivals": [*HELD, *RIVALS], "rival": [*HELD[:2], *RIVALS],
     "moved": [*HELD[:2], kinds.Renamed(at=AT, attempts=(A,), to=LOANS)],
+    "moved together": [*made(A, f"{EU}/y"), *made(B, f"{EU}/w", TWO), *(
+        kinds.Renamed(at=AT, attempts=(attempt,), to=OFFERS) for attempt in (A, B))],
     "moved beside": [*HELD[:2], kinds.Renamed(at=AT, attempts=(A,), to=LOANS), *made(C, OFFERS)],
     "renamed": [*HELD, *RIVALS, kinds.Renamed(
         at=AT, attempts=(A, B), to=f"{EU}/z", replaces=(lines_of([*HELD, *RIVALS])[-1].id,)),
@@ -125,6 +127,7 @@ HISTORIES: dict[str, list[AnyFact]] = {
     "chain": [*made(A), bound(base_url=ABROAD), *made(D, "q/q/q", base_url=NEW), bound(target="q/q", base_url=HOME)],
     "many": [*HELD, *(bound(base_url=f"https://{name}.example", account="") for name in "qwert")],
     "account": made(A, account="sha256:one"), "heard": [*LOST, heard(own(B)["url"], ONE, -50, -40)],
+    "accounts": [*made(A, account="sha256:one"), *made(B, LOANS, account="sha256:two")],
     "superseded": [*made(A, lost=True), *made(B, url=OLD, supersedes=(A,))],
     "beside": [*LOST, kinds.SecretSet(at=AT, attempt=C, secret="sealed"), *made(D, OFFERS, ONE, url=LOUD),
                *made("f" * 32, LOANS, ONE, **own("f" * 32))],
@@ -149,6 +152,7 @@ HISTORIES: dict[str, list[AnyFact]] = {
     "asked again": [*BACK, ask(ONE, THREE, at=-20), ask(TWO, at=-15, by_plan=True)],
     "asked after all": [*ASKED, CANCEL, ask(ONE, at=-20)],
     "needless": [*made(A), *made(B, supersedes=(A,), lost=True)],
+    "needless if it stays": [*made(A), ask(ONE), *made(B, supersedes=(A,), lost=True)],
     "needless if it exists": [*made(A), made(B, supersedes=(A,), lost=True)[0]],
     "partly": [*made(A), *made(B, OFFERS, ONE, TWO, supersedes=(A,), lost=True)],
     "cancelled": [*ASKED, CANCEL], "cancelled, removed": [*ASKED, CANCEL, BACK[2], heard(own(A)["url"], ONE, -30, -20)],
@@ -205,6 +209,7 @@ CONTEXTS: dict[str, dict[str, Any]] = {
     "known": NONE | {"notes": KNOWN, "in_ci": True, "standing": Standing("memory:a", named_by="--state")},
     "known and named": NONE | {"expected": B, "notes": KNOWN, "second": "c" * 64},
     "second": NONE | {"notes": (structs.replace(KNOWN[0], closed=True), KNOWN[1]), "second": "b" * 64},
+    "closed there": NONE | {"notes": (KNOWN[0], structs.replace(KNOWN[1], closed=True))},
 }  # fmt: skip
 
 SAY_CREATED = [
@@ -221,7 +226,7 @@ IMPORTS = [
     *(say.Import(OFFERS, attempt, SHARED, (THREE, ONE)) for attempt in ("", D)), say.Import("*/*", codes=(ONE,)),
     *(say.Import(where, attempt, OWN.replace("h.", "H.").replace("{attempt}", B), (ONE,))
       for where in (LOANS, f"{EU}/new") for attempt in ("", B, D)), say.Import(LOANS, "B" * 32),
-    say.Import(LOANS, url=OWN), say.Import(f"{EU}/new", url=SHARED), say.Import(OFFERS, url=OLD),
+    say.Import(LOANS, url=OWN), say.Import(LOANS, B, OWN), say.Import(f"{EU}/new", url=SHARED), say.Import(OFFERS, url=OLD),
     say.Import(f"{USA}/x", "", SHARED, (ONE,)), say.Import(LOANS, "", f"{own(B)['url']}x", (ONE,)),
 ]  # fmt: skip
 REMOVALS = [
@@ -237,8 +242,8 @@ NAMES = [say.Move(*x) for x in (
 SECRETS = [say.SetSecret(OFFERS, "sealed", attempt) for attempt in ("", A, C)] + [say.SetSecret("*/*", "sealed")]
 RECORD = [say.Begin(), say.Begin(complete=True), say.AcceptLoss(), say.Complete(), say.Complete(("2o", "4l", "1c"))]
 SPANS = [
-    say.Observe((heard(SHARED, ONE, -48, last, "https://B.example/"), heard(LOUD, TWO, -45, -42)), (UNRECOVERED[C],))
-    for last in (-45, -5, -4)
+    say.Observe((heard(SHARED, ONE, first, last, "https://B.example/"), heard(LOUD, TWO, -45, -42)), (UNRECOVERED[C],))
+    for first, last in ((-48, -45), (-48, -5), (-48, -4), (-4000, -45))
 ]
 RECOVERED = [
     say.Recover(name, lines_of(HISTORIES[name]))
@@ -251,8 +256,8 @@ CASES: list[tuple[Sequence[Any], Sequence[str], Sequence[str]]] = [
     (SAY_CREATED, ("lost",), ("signs", "set back")),
     (IMPORTS, ("nothing", "one", "rebound", "abroad"), ("undeclared", "elsewhere", "spelt")),
     (NAMES, [*HISTORIES], ("elsewhere",)), (RECORD, LOSSES, ("unrecovered", "elsewhere", "spelt", "set back")),
-    (RECORD, ("nothing",), [*CONTEXTS][-8:]), (RECORD, ("closed",), ("closed", "continues")),
-    ([say.Complete(("2b", "9x")), say.Complete(("2b",))], ("two",), ("",)),
+    (RECORD, ("nothing",), [*CONTEXTS][-9:]), (RECORD, ("closed",), ("closed", "continues")),
+    ([say.Complete(ids) for ids in (("2b", "9x"), ("2b",), ("2o",))], ("two", "ended"), ("",)),
     (IMPORTS[:3], ("two places",), ("spelt",)),
     ([say.Import(f"{EU}/new", "", own(A)["url"], (ONE,))], ("spelt, gone",), ("",)), (SPANS, ("spans", "held"), ("",)),
     ([say.Rebind(name) for name in (EU, "asia/x", "eu/y")], ("held", "account", "rebound", "abroad", "nothing"),

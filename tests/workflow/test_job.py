@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import html
 import os
+import signal
+import sys
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import job
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from reconciler.reports.words import harmless_line
 
 
 @pytest.fixture
@@ -23,11 +25,11 @@ def summary(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 def test_summary_is_measured(summary: Path) -> None:
     """What is to be approved fits with all that is there already; one byte more stops."""
-    job.show("é")
-    job.show("x" * (job.SUMMARY - 2), whole=True)
-    assert job.SUMMARY == summary.stat().st_size
+    job.show("é" + "x" * (job.SUMMARY - 3), whole=True)
     with pytest.raises(SystemExit):
-        job.show("x", whole=True)
+        job.show("é", whole=True)
+    job.show("x", whole=True)
+    assert job.SUMMARY == summary.stat().st_size
 
 
 def test_report_that_is_too_long(summary: Path) -> None:
@@ -54,7 +56,10 @@ def test_output_of_several_lines(value: str) -> None:
 @given(st.text())
 def test_log(text: str) -> None:
     """No line of the log is a command of the runner, and a block ends with its text."""
-    lines = [harmless_line(line) for line in text.splitlines()]
+    with redirect_stdout(StringIO()) as log:
+        assert text == job.say(text)
+    lines = log.getvalue().split("\n")
+    assert [len(text.splitlines()), ""] == [len(lines) - 1, lines[-1]]
     assert [] == [line for line in lines if line.lstrip().startswith("::") or "##[" in line or not line.isprintable()]
     assert job.block(text).count("<") == 2
 
@@ -66,10 +71,13 @@ def test_block_hides_nothing_to_the_right() -> None:
     assert max(map(len, lines)) <= 240
     assert "--force" in html.unescape("".join(lines))
     assert text == html.unescape("".join(lines))
+    assert "<pre>a\n\nb</pre>\n\n" == job.block("a\n\nb")
 
 
-def test_error_is_one_line() -> None:
-    """An error cannot carry a command of the runner."""
+def test_error_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """An error, or a warning, cannot carry a command of the runner."""
+    job.warn("a\n::set-env name=PATH::x")
+    assert "::warning::a\\n::set-env name=PATH::x\n" == capsys.readouterr().out
     with pytest.raises(SystemExit, match=r"^::error::a\\n::set-env") as stopped:
         job.stop("a\n::set-env name=PATH::x")
     assert "\n" not in str(stopped.value)
@@ -110,10 +118,57 @@ def test_artifact_of_a_run(
     """
     monkeypatch.setattr(job, "git", lambda *words: "earlier\nours" + "\nmerged" * ("--first-parent" not in words))
     monkeypatch.setattr(job, "get", lambda *_: run_of(**changes))
-    monkeypatch.setattr(job, "_download", lambda *_: [tmp_path / "recovered"])
-    words = ["state", "recover", "run:12/unrecorded"]
-    if is_taken:
-        assert ["state", "recover", str(tmp_path / "recovered")] == job.fetched(words)
-    else:
-        with pytest.raises(SystemExit):
-            job.fetched(words)
+    monkeypatch.setattr(job, "_download", lambda _, name: [tmp_path / "recovered"] * int(name[-1]))
+    for files in range(3):
+        words = ["state", "recover", f"run:12/unrecorded.{files}"]
+        if is_taken and files == 1:
+            assert ["state", "recover", str(tmp_path / "recovered")] == job.fetched(words)
+        else:
+            with pytest.raises(SystemExit):
+                job.fetched(words)
+
+
+def declare(path: Path, script: str) -> str:
+    """Write a program, and return its path."""
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o700)
+    return str(path)
+
+
+def test_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It has a home of the job's own; what it says is told, errors too if asked, and how it ends; signals reach it."""
+    script = "printf \"$XDG_DATA_HOME $XDG_CACHE_HOME $*\"; cat; printf '\\377' >&2; kill -9 $$"
+    handlers: dict[int, object] = {}
+    monkeypatch.setattr(signal, "signal", handlers.__setitem__)
+    monkeypatch.setattr(sys, "executable", declare(tmp_path / "python", script))
+    monkeypatch.setenv("RUNNER_TEMP", "/t")
+    said = "/t/reconciler-data /t/reconciler-cache -Pm reconciler plan<in>"
+    assert (137, f"{said}\\xff") == job.reconciler("plan", stdin="<in>", with_errors=True)
+    assert ((137, said), {1, 2, 15}) == (job.reconciler("plan", stdin="<in>"), handlers.keys())
+
+
+def test_gh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It asks this forge, a hundred rows at a time. What it says when it fails is no answer."""
+    declare(tmp_path / "gh", 'echo "[\\"$GH_HOST $GH_ENTERPRISE_TOKEN $*\\"]"; exit $END')
+    given = {"GITHUB_SERVER_URL": "https://forge.example", "GH_TOKEN": "own", "END": "0"}
+    for name, value in {**given, "PATH": f"{tmp_path}:{os.environ['PATH']}"}.items():
+        monkeypatch.setenv(name, value)
+    asked = "api -X GET repos/partner/hooks/pulls -f page=2 -f per_page=100"
+    assert [f"forge.example own {asked}"] == job.get("pulls", "page=2", default={})
+    monkeypatch.setenv("END", "1")
+    assert {} == job.get("pulls", default={})
+    with pytest.raises(SystemExit):
+        job.get("pulls")
+
+
+def test_download(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Each file of an artifact, in whatever folder, and nothing that a link in it leads to."""
+
+    def gh(*words: str) -> None:
+        (Path(words[-1]) / "b").mkdir()
+        (Path(words[-1]) / "b" / "plan.json").write_text("")
+        (Path(words[-1]) / "a").symlink_to(__file__)
+
+    monkeypatch.setattr(job, "gh", gh)
+    monkeypatch.setenv("RUNNER_TEMP", str(tmp_path))
+    assert ["plan.json"] == [path.name for path in job._download("12", "kept")]

@@ -119,10 +119,13 @@ def test_place_of_the_record_in_a_pull_request(forge: Forge) -> None:
     assert "of&#45;another" not in job.summary
 
 
-def test_default_branch_that_names_no_place(forge: Forge) -> None:
+@pytest.mark.parametrize("has_config", [True, False])
+def test_default_branch_that_names_no_place(forge: Forge, has_config: bool) -> None:
     """A pull request that is the first to name a place gets the store's credentials sent nowhere, and no plan."""
     text = (forge.work / "config/targets.yaml").read_text()
     forge.write("config/targets.yaml", text.replace("state: git:reconciler-state\n", ""))
+    if not has_config:
+        forge.git("rm", "-r", "-q", "-f", "config")
     forge.push("Name no place")
     forge.write("config/targets.yaml", text.replace("git:reconciler-state", "git:of-another"))
     forge.secrets["STORE_CREDENTIALS"] = "PGPASSWORD=of-the-store"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import job
 import pytest
@@ -61,10 +63,12 @@ def test_comment_of_an_earlier_run(stage: Any) -> None:
     assert ("api", "-X", "PATCH", "repos/partner/hooks/issues/comments/4", "--input", "-") == words
 
 
-def test_comment_that_is_cut(stage: Any) -> None:
-    """A comment that is cut says so in its first line, and links the summary."""
-    _, text = comment(stage, "### Plan\n```sh\n" + "x" * 20 * 10_000)
+@pytest.mark.parametrize("fence", ["", "```sh\n", "```sh\n```\n"])
+def test_comment_that_is_cut(stage: Any, fence: str) -> None:
+    """A comment that is cut says so in its first line, links the summary, and ends a block that is open."""
+    _, text = comment(stage, f"### Plan\n{fence}" + "x\n" * 100_000)
     lines = text.split("\n")
+    assert (2 * bool(fence), len(text) > 64_000) == (text.count("```"), True)
     assert "**This is cut: [the summary](https://github.com/partner/hooks/actions/runs/7) is whole.**" == lines[1]
     assert len(text) < 65_536
 
@@ -76,7 +80,34 @@ def test_comment_that_is_cut(stage: Any) -> None:
 def test_stage_before(stage: Any, needs: str, after: str) -> None:
     """The stages are the jobs of the workflow that name one; one follows the stage that its job needs."""
     (stage.path / "workflow.yml").write_text(
-        "jobs:\n  tests: {steps: []}\n  first:\n    with: {stage: staging}\n"
+        "jobs:\n  tests: {with: {config: c}}\n  first:\n    with: {stage: staging}\n"
         f"  second:\n    with: {{stage: production}}\n    {needs}\n"
     )
     assert {"staging": "", "production": after} == stage.script.stages()
+
+
+@pytest.mark.parametrize(("moved", "stops"), [("config", True), (".github", True), ("README.md", False)])
+def test_tip(stage: Any, monkeypatch: pytest.MonkeyPatch, moved: str, stops: bool) -> None:
+    """What is approved is what the default branch has: its desired state, and what decides on it."""
+    monkeypatch.setattr(job, "git", lambda *words: words[-1] if words[-1].endswith(f":{moved}") else "same")
+    with pytest.raises(SystemExit) if stops else nullcontext():
+        stage.script.tip()
+
+
+def test_plan_that_failed(stage: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is no plan, whatever was printed and written before."""
+    monkeypatch.setattr(job, "reconciler", lambda *_: (1, "<!-- a report -->"))
+    with pytest.raises(SystemExit):
+        stage.script.plan()
+    assert not (stage.path / "plan.md").exists()
+
+
+def test_apply_of_an_empty_selection(stage: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is planned with the options of the command that was typed."""
+    (stage.path / "workflow.yml").write_text("jobs: {first: {with: {stage: staging}}}")
+    monkeypatch.setenv("SOAK", "")
+    asked, _ = stage.script.parse("apply -t */staging --allow-empty --expect-digest D", ["staging"])
+    seen = Mock(return_value=SimpleNamespace(changes=[]))
+    monkeypatch.setattr(stage.script, "plan", seen)
+    assert "" == stage.script._apply("staging", asked)
+    seen.assert_called_once_with("-t", "*/staging", "--allow-empty")

@@ -64,8 +64,10 @@ def test_secrets_do_not_stand_for_variables(step: Any) -> None:
     assert {"RECONCILER_RECIPIENTS": "age1", f"{target}_CLIENT_SECRET": "s1"} == known
 
 
-def test_command(step: Any) -> None:
-    """The command is taken apart without a shell, and its exit code is the step's."""
+def test_command(step: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command is taken apart without a shell, and its exit code is the step's. A file of a run is fetched."""
+    monkeypatch.setattr(job, "_file", lambda number, name: f"{number}-{name}")
+    assert ("state", "recover", "12-kept") == step("state recover run:12/kept", {}, {})["words"]
     seen = step("plan -t '*/staging' '$(id)'", {}, {})
     assert (("plan", "-t", "*/staging", "$(id)", "--format", "markdown"), 3) == (seen["words"], seen["code"])
 
