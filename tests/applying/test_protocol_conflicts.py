@@ -348,9 +348,8 @@ def test_a_store_that_fails_for_good_ends_the_run() -> None:
     bench.append()
     assert {"create a": "not_sent", "create b": "not_sent", "remove z": "skipped"} == bench.outcomes
     assert {"no network"} == {bench.result(name).detail for name in "abz"}
-    assert (True, [], ["store-down"]) == (
-        bench.run.finished, bench.queue.unrecorded, [message.name for message in bench.run.messages],
-    )  # fmt: skip
+    assert (True, []) == (bench.run.finished, bench.queue.unrecorded)
+    assert ["store-down"] == [message.name for message in bench.run.messages]
 
 
 def test_what_could_not_be_recorded_is_handed_over() -> None:
@@ -486,9 +485,9 @@ def test_a_read_that_never_ends_is_waited_for_until_the_window_has_passed() -> N
     bench = busy_bench()
     assert bench.steady + 59.5 == bench.run.wake_at
     bench.wait(59.5)
-    bench.take(Reread)
+    assert ["answered"] == bench.append()
     bench.hear(RereadFailed(Message("late", "late")))
-    assert ([], ["answered"]) == (bench.sends, bench.append())
+    assert ([], True) == (bench.sends, bench.run.finished)
 
 
 def test_a_read_is_not_for_what_waits_only_since() -> None:

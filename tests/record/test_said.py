@@ -112,6 +112,7 @@ HISTORIES: dict[str, list[AnyFact]] = {
     "half elsewhere": [*made(A, OFFERS, ONE), *made(B, f"{EU}/before", TWO)],
     "rivals": [*HELD, *RIVALS], "rival": [*HELD[:2], *RIVALS],
     "moved": [*HELD[:2], kinds.Renamed(at=AT, attempts=(A,), to=LOANS)],
+    "rivals beside": [*HELD[:2], *RIVALS, *made(C, f"{EU}/w", TWO)],
     "moved together": [*made(A, f"{EU}/y"), *made(B, f"{EU}/w", TWO), *(
         kinds.Renamed(at=AT, attempts=(attempt,), to=OFFERS) for attempt in (A, B))],
     "moved beside": [*HELD[:2], kinds.Renamed(at=AT, attempts=(A,), to=LOANS), *made(C, OFFERS)],
@@ -171,7 +172,8 @@ HISTORIES: dict[str, list[AnyFact]] = {
                  *(kinds.SecretSet(at=AT, attempt=D, secret=name) for name in ("b", "a", "b"))],
     "answers": [structs.replace(made(A)[1], **change) for change in (
         {}, {"response": "b", "outcome": Outcome.UNKNOWN}, {"response": "a", "outcome": Outcome.UNKNOWN})],
-    "heard, spelt": [made(A, url=LOUD + A, template=f"{LOUD}{{attempt}}")[0], heard(SHARED + A, ONE, -50, -40)],
+    "heard, spelt": [made(A, url=LOUD + A, template=f"{LOUD}{{attempt}}")[0],
+                     *(heard(url + A, ONE, -50, at) for url, at in ((SHARED, -40), (LOUD, -30)))],
     "cycle": [*made(A, supersedes=(B,), lost=True), *made(B, supersedes=(A,), lost=True), absent(attempt=A),
               absent(attempt=B)],
     "distant": [*made(A, lost=True), *made(B, supersedes=(A,), lost=True), *made(C, supersedes=(B,), lost=True),
@@ -203,7 +205,7 @@ CONTEXTS: dict[str, dict[str, Any]] = {
         OFFERS: ((ONE, THREE), LOUD), LOANS: ((ONE,), OWN.replace("h.", "H."))}, {EU: "https://B.example/"})},
     "as one": {"accounts": {EU: "sha256:one"}}, "as two": {"accounts": {EU: "sha256:two"}}, "in CI": {"in_ci": True},
     "set back": {"standing": LACKS}, "closed": {"standing": SHUT}, "continues": {"standing": SHUT, "continues": True},
-    "other": {"standing": Standing("memory:a", (Obstacle.OTHER_RECORD,)), "expected": B},
+    "other": {"standing": Standing("memory:a", (Obstacle.OTHER_RECORD, Obstacle.HEADS_MISSING)), "expected": B},
     "none": NONE, "none in CI": NONE | {"in_ci": True}, "named": NONE | {"expected": B},
     "aside": NONE | {"desired": desired_of(record=B), "standing": Standing("memory:a", named_by="--state")},
     "known": NONE | {"notes": KNOWN, "in_ci": True, "standing": Standing("memory:a", named_by="--state")},
@@ -222,11 +224,11 @@ SAY_CREATED = [
 IMPORTS = [
     *(say.Import(where) for where in (OFFERS, LOANS, "*/*", f"{EU}/ofers", "x")), say.Import(LOANS, B),
     *(say.Import(OFFERS, attempt, codes=(TWO, ONE, TWO)) for attempt in ("", D)), say.Import("*/*", A),
-    say.Import("*/*", "", SHARED), say.Import(LOANS, D),
+    say.Import("*/*", "", SHARED), say.Import(LOANS, D), say.Import(LOANS, B, OWN), say.Import(OFFERS, D, SHARED),
     *(say.Import(OFFERS, attempt, SHARED, (THREE, ONE)) for attempt in ("", D)), say.Import("*/*", codes=(ONE,)),
     *(say.Import(where, attempt, OWN.replace("h.", "H.").replace("{attempt}", B), (ONE,))
       for where in (LOANS, f"{EU}/new") for attempt in ("", B, D)), say.Import(LOANS, "B" * 32),
-    say.Import(LOANS, url=OWN), say.Import(LOANS, B, OWN), say.Import(f"{EU}/new", url=SHARED), say.Import(OFFERS, url=OLD),
+    say.Import(LOANS, url=OWN), say.Import(f"{EU}/new", url=SHARED), say.Import(OFFERS, url=OLD),
     say.Import(f"{USA}/x", "", SHARED, (ONE,)), say.Import(LOANS, "", f"{own(B)['url']}x", (ONE,)),
 ]  # fmt: skip
 REMOVALS = [
@@ -260,8 +262,8 @@ CASES: list[tuple[Sequence[Any], Sequence[str], Sequence[str]]] = [
     ([say.Complete(ids) for ids in (("2b", "9x"), ("2b",), ("2o",))], ("two", "ended"), ("",)),
     (IMPORTS[:3], ("two places",), ("spelt",)),
     ([say.Import(f"{EU}/new", "", own(A)["url"], (ONE,))], ("spelt, gone",), ("",)), (SPANS, ("spans", "held"), ("",)),
-    ([say.Rebind(name) for name in (EU, "asia/x", "eu/y")], ("held", "account", "rebound", "abroad", "nothing"),
-     ("", "as one", "as two", "in CI", "elsewhere", "undeclared")),
+    ([say.Rebind(name) for name in (EU, "asia/x", "eu/y")], ("held", "account", "rebound", "abroad", "two services",
+      "nothing"), ("", "as one", "as two", "in CI", "elsewhere", "undeclared")),
     (RECOVERED, ("nothing", "held", "near", "abroad", "rebound", "losses", "begun", "ended", "two"),
      ("", "set back", "elsewhere")),
     (RECOVERED[:1], ("closed",), ("closed",)),
@@ -418,6 +420,7 @@ def test_a_digest_is_of_one_record() -> None:
     given = [("one", (A, B)), ("two", (A, B)), ("one", ()), ("one", (B, A)), ("one", (A,))]
     assert len(given) == len({digest_of(record, facts, drawn) for record, drawn in given})
     assert digest_of("one", facts, (A, B)) == digest_of("one", others, (D, C))
+    assert digest_of("one", facts, ()) != digest_of("one", others, ())
     for fact, rest in (
         (facts[0], {"at": "", "by": {}}), (bound(), {"account": ""}),
         (kinds.SecretSet(at=AT, attempt=A, secret="sealed"), {"secret": "sealed otherwise"}),

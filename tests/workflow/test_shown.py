@@ -45,18 +45,15 @@ def changed(row: SavedChange, **values: Any) -> SavedChange:
 A = change("europe/staging/a", "1", request={"webhookUrl": "https://a"})
 
 
-@pytest.mark.parametrize(
-    ("heads", "expected"),
-    [
-        ([[plan(A)]], []), ([[], [plan(A)]], []), ([[plan(A), plan()]], []), ([], ["never shown"]),
-        ([[plan(change("europe/staging/b", "1"))]], ["never shown"]),
-        ([[plan(changed(A, request=None))]], ["shown with another request"]),
-        ([[plan(changed(A))]], ["shown with another service, record or recipients"]),
-        ([[plan(A), plan(changed(A, action="retry"))]], ["shown with another action"]),
-        ([[plan(A, head="h0")]], ["shown for a version of the record that this one does not contain"]),
-        ([[plan(changed(A))], [plan(A)]], []),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("heads", "expected"), [
+    ([[plan(A)]], []), ([[], [plan(A)]], []), ([[plan(A), plan()]], []), ([], ["never shown"]),
+    ([[plan(change("europe/staging/b", "1"))]], ["never shown"]),
+    ([[plan(changed(A, request=None))]], ["shown with another request"]),
+    ([[plan(changed(A))]], ["shown with another service, record or recipients"]),
+    ([[plan(A), plan(changed(A, action="retry"))]], ["shown with another action"]),
+    ([[plan(A, head="h0")]], ["shown for a version of the record that this one does not contain"]),
+    ([[plan(changed(A))], [plan(A)]], []),
+])  # fmt: skip
 def test_one_change(heads: list[list[SavedPlan]], expected: list[str]) -> None:
     """A change is shown if a run has its digest, no other run of that head another, on a head that is contained."""
     assert expected == reasons([A], *heads)
@@ -292,33 +289,22 @@ def test_pull_requests_that_show_nothing(closed: Closed) -> None:
 
 
 def test_merge_commit_that_is_named_late(closed: Closed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The pull request of the commit is waited for, also if others are there already, but not for ever."""
-    late, slept = closed.pulls.pop(), list[int]()
-
-    def sleep(seconds: int) -> None:
-        slept.append(seconds)
-        closed.pulls += [late] * (seconds == 2)
-
-    monkeypatch.setattr(time, "sleep", sleep)
+    """The pull request of the commit is waited for, also if others are there already."""
+    late = closed.pulls.pop()
+    monkeypatch.setattr(time, "sleep", lambda seconds: closed.pulls.extend([late] * (seconds == 2)))
     monkeypatch.setattr(job, "WAITS", (0, 2, 4))
-    assert [] == next(job.merged())
-    assert ([0, 2], ["head_sha=head-449"]) == (slept, closed.asked)
+    assert ([], ["head_sha=head-449"]) == (next(job.merged()), closed.asked)
 
 
-@pytest.mark.parametrize(
-    ("run", "artifact", "is_taken"),
-    [
-        ({}, {}, True), ({"path": "other.yml"}, {}, False), ({"head_repository": None}, {}, False),
-        ({}, {"name": "other"}, False), ({}, {"expired": True}, False), ({}, {"size_in_bytes": job.LARGEST}, False),
-    ],
-)  # fmt: skip
-def test_plan_that_was_kept(
-    closed: Closed, monkeypatch: pytest.MonkeyPatch, run: dict[str, Any], artifact: dict[str, Any], is_taken: bool
-) -> None:
+@pytest.mark.parametrize(("run", "kept", "counts"), [
+    ({}, {}, True), ({"path": "other.yml"}, {}, False), ({"head_repository": None}, {}, False),
+    ({}, {"name": "other"}, False), ({}, {"expired": True}, False), ({}, {"size_in_bytes": job.LARGEST}, False),
+])  # fmt: skip
+def test_plan_that_was_kept(closed: Closed, monkeypatch: pytest.MonkeyPatch, run: Any, kept: Any, counts: bool) -> None:
     """It counts if a run of this workflow and repository kept it, and if it can still be had, and is no flood."""
     row = {"id": 7, "path": f"{CALLER}@refs/heads/main", "head_repository": {"full_name": REPOSITORY}, **run}
-    kept = {"name": "reconciler-plan-1", "size_in_bytes": 1, "expired": False, **artifact}
+    kept = {"name": "reconciler-plan-1", "size_in_bytes": 1, "expired": False, **kept}
     closed.answers = {"actions/runs": {"workflow_runs": [row]}, "actions/runs/7/artifacts": {"artifacts": [kept]}}
     monkeypatch.setattr(job, "_download", lambda *_: ["plan.json"])
-    monkeypatch.setattr(job, "load_plan", str.upper)
-    assert ["PLAN.JSON"] * is_taken == next(job.merged())
+    monkeypatch.setattr(job, "load_plan", lambda _: plan(A))
+    assert [plan(A)] * counts == next(job.merged())

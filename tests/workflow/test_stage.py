@@ -6,7 +6,6 @@ from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import Mock
 
 import job
 import pytest
@@ -73,10 +72,9 @@ def test_comment_that_is_cut(stage: Any, fence: str) -> None:
     assert len(text) < 65_536
 
 
-@pytest.mark.parametrize(
-    ("needs", "after"),
-    [("needs: first", "staging"), ("needs: [tests, first]", "staging"), ("needs: tests", ""), ("", "")],
-)
+@pytest.mark.parametrize(("needs", "after"), [
+    ("needs: first", "staging"), ("needs: [tests, first]", "staging"), ("needs: tests", ""), ("", ""),
+])  # fmt: skip
 def test_stage_before(stage: Any, needs: str, after: str) -> None:
     """The stages are the jobs of the workflow that name one; one follows the stage that its job needs."""
     (stage.path / "workflow.yml").write_text(
@@ -100,14 +98,3 @@ def test_plan_that_failed(stage: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SystemExit):
         stage.script.plan()
     assert not (stage.path / "plan.md").exists()
-
-
-def test_apply_of_an_empty_selection(stage: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is planned with the options of the command that was typed."""
-    (stage.path / "workflow.yml").write_text("jobs: {first: {with: {stage: staging}}}")
-    monkeypatch.setenv("SOAK", "")
-    asked, _ = stage.script.parse("apply -t */staging --allow-empty --expect-digest D", ["staging"])
-    seen = Mock(return_value=SimpleNamespace(changes=[]))
-    monkeypatch.setattr(stage.script, "plan", seen)
-    assert "" == stage.script._apply("staging", asked)
-    seen.assert_called_once_with("-t", "*/staging", "--allow-empty")

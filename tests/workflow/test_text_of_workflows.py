@@ -181,11 +181,7 @@ def test_requirements() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
     texts = [(ACTION / f"{name}.txt").read_text() for name in LISTS]
-    pinned = {
-        name: version
-        for text in texts
-        for name, version in re.findall(r"^([\w.-]+)(?:\[\w+\])?==(\S+)", text, re.MULTILINE)
-    }
+    pinned = dict(row for text in texts for row in re.findall(r"^([\w.-]+)(?:\[\w+\])?==(\S+)", text, re.MULTILINE))
     wanted = [Requirement(line) for line in project["dependencies"] + extras["objectstore"] + extras["postgres"]]
     assert [] == [str(row) for row in wanted if row.name not in pinned or not row.specifier.contains(pinned[row.name])]
     for text in texts:
