@@ -353,6 +353,14 @@ def test_what_was_restored_is_told() -> None:
     assert (Verdict.DONE, [["old-a", "old-b"], ["old-y", "old-z"]]) == (applied.verdict, told)
 
 
+def test_what_a_record_that_is_replaced_since_lacks_is_not_told() -> None:
+    """The run ends with a result all the same."""
+    case = Apply(wanting(), known("a"))
+    reads = Mock(side_effect=[case.reading, Apply(wanting()).reading])
+    applied = carry_out(case.plan, case.reading, case.with_ports(read=reads), LIMITS)
+    assert ({"a": "requested"}, ()) == (outcomes(applied), applied.removal)
+
+
 def many(count: int) -> Desired:
     """Return so many desired subscriptions."""
     wanted = {f"{TARGET}/s{number}": (("ONB10001",), f"https://hooks.example/{number}") for number in range(count)}

@@ -85,23 +85,21 @@ absent = partial(kinds.Absent, at=time_of(NOW - 70), by=BY)
 exists = partial(kinds.Exists, at=time_of(NOW - 60), by=BY)
 bound = partial(kinds.Rebound, at=AT, target=EU, base_url=NEW, account="sha256:two")
 CLOSED = kinds.Closed(at=AT, to="memory:b", loss="1c")
-RIVALS = [kinds.Renamed(at=AT, attempts=(A,), to=to) for to in (f"{EU}/y", f"{EU}/w")]
+moved = partial(kinds.Renamed, at=AT)
+RIVALS = [moved(attempts=(A,), to=to) for to in (f"{EU}/y", f"{EU}/w")]
 HELD = [*made(A, OFFERS, ONE, TWO), *made(B, LOANS, ONE, TWO, **own(B))]
 BACK = [*made(A, OFFERS, ONE, TWO, THREE, **own(A)), gone(ONE, TWO)]
 ASKED = [*BACK[:2], ask(ONE, THREE), ask(ONE, at=-85)]
 CANCEL = kinds.RemovalCancelled(at=time_of(NOW - 84), attempt=A, requests=tuple(x.id for x in lines_of(ASKED)[-2:]))
-LOST = [
-    *made(A, lost=True), *made(B, LOANS, ONE, **own(B), lost=True, settled_by=NOW + 50),
-    *made(C, OFFERS, TWO, lost=True),
-]  # fmt: skip
+LOST = [*made(A, lost=True), *made(B, LOANS, ONE, **own(B), lost=True, settled_by=NOW + 50),
+        *made(C, OFFERS, TWO, lost=True)]  # fmt: skip
 REMOVED = [*made(A, OFFERS, ONE, TWO, at=NOW - 2000), gone(ONE, TWO)]
 RETRIED = [*made(A, lost=True), *made(B, supersedes=(A,), lost=True)]
 COPIED: list[AnyFact] = [loss("1c", "copy", of="memory:z"), loss("2o"), loss("3b", "begun"), loss("4l", at=-5)]
 ANSWER = {"response": "sealed", "date": "today", "detail": "late", "status": 201, "fields": {"id": 7}}
 HISTORIES: dict[str, list[AnyFact]] = {
     "nothing": [], "held": HELD, "one": HELD[:2], "lost": LOST, "retried": RETRIED, "removed": REMOVED,
-    "removed beside": [*REMOVED, *made(B), *made(C, OFFERS, TWO, url=LOUD), *made(D, url=OLD),
-                       gone(ONE, attempt=D)],
+    "removed beside": [*REMOVED, *made(B), *made(C, OFFERS, TWO, url=LOUD), *made(D, url=OLD), gone(ONE, attempt=D)],
     "one asked": [*HELD, ask(ONE, TWO, attempt=B)], "part": [*HELD, gone(ONE)],
     "removed later": [*made(A, at=NOW - 2000), *made(B, OFFERS, TWO), gone(TWO, attempt=B)],
     "asked": [*HELD, ask(ONE), ask(TWO, at=-85), ask(ONE, TWO, attempt=B, by_plan=True)],
@@ -111,14 +109,11 @@ HISTORIES: dict[str, list[AnyFact]] = {
     "out of order": [*HELD, ask(ONE, at=-70), gone(ONE, at=-60), gone(ONE, at=-80)],
     "half elsewhere": [*made(A, OFFERS, ONE), *made(B, f"{EU}/before", TWO)],
     "rivals": [*HELD, *RIVALS], "rival": [*HELD[:2], *RIVALS],
-    "moved": [*HELD[:2], kinds.Renamed(at=AT, attempts=(A,), to=LOANS)],
-    "rivals beside": [*HELD[:2], *RIVALS, *made(C, f"{EU}/w", TWO)],
-    "moved together": [*made(A, f"{EU}/y"), *made(B, f"{EU}/w", TWO), *(
-        kinds.Renamed(at=AT, attempts=(attempt,), to=OFFERS) for attempt in (A, B))],
-    "moved beside": [*HELD[:2], kinds.Renamed(at=AT, attempts=(A,), to=LOANS), *made(C, OFFERS)],
-    "renamed": [*HELD, *RIVALS, kinds.Renamed(
-        at=AT, attempts=(A, B), to=f"{EU}/z", replaces=(lines_of([*HELD, *RIVALS])[-1].id,)),
-        kinds.Renamed(at=AT, attempts=(C,), to=LOANS)],
+    "rivals too": [*HELD[:2], *RIVALS, *made(C, f"{EU}/w", TWO)], "moved": [*HELD[:2], moved(attempts=(A,), to=LOANS)],
+    "moved both": [*made(A, f"{EU}/y"), *made(B, f"{EU}/w", TWO), *(moved(attempts=(a,), to=OFFERS) for a in (A, B))],
+    "moved beside": [*HELD[:2], moved(attempts=(A,), to=LOANS), *made(C, OFFERS)],
+    "renamed": [*HELD, *RIVALS, moved(attempts=(A, B), to=f"{EU}/z", replaces=(lines_of([*HELD, *RIVALS])[-1].id,)),
+                moved(attempts=(C,), to=LOANS)],
     "spelt": [*made(A, OFFERS, ONE, url=LOUD), gone(ONE), *made(B, OFFERS, ONE, TWO)],
     "spelt, gone": [*made(A, OFFERS, ONE, url=own(A)["url"].replace("h.", "H."), template=OWN), gone(ONE)],
     "abroad": [*HELD[:2], *made(C, f"{USA}/x", base_url=ABROAD)], "at home": [*HELD[:2], *made(C, f"{USA}/x")],

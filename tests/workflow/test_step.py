@@ -72,11 +72,6 @@ def test_command(step: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (("plan", "-t", "*/staging", "$(id)", "--format", "markdown"), 3) == (seen["words"], seen["code"])
 
 
-def test_only_secret_set_reads_the_secret(step: Any) -> None:
-    """No other command has the secret on its standard input."""
-    assert step("state recover -", {"SUBSCRIPTION_SECRET": "hush"}, {})["stdin"] == ""
-
-
 def test_text_is_escaped(step: Any) -> None:
     """The output of a command without a report is a block that nothing in it can end."""
     summary = step("state show", {}, {}, "</pre><h1>approved</h1>\n::error::x\n")["summary"]
@@ -84,8 +79,9 @@ def test_text_is_escaped(step: Any) -> None:
 
 
 def test_secret_of_a_subscription(step: Any) -> None:
-    """`secret set` reads SUBSCRIPTION_SECRET, only where the environment names the recipients."""
+    """`secret set` alone reads SUBSCRIPTION_SECRET, and only where the environment names the recipients."""
     secrets = {"SUBSCRIPTION_SECRET": "hush"}
+    assert "" == step("state recover -", secrets, {})["stdin"]
     seen = step("secret set europe/staging/offers --yes", secrets, {"RECONCILER_RECIPIENTS": "age1"})
     assert "hush" == seen["stdin"]
     assert "SUBSCRIPTION_SECRET" not in seen["environment"]
