@@ -145,6 +145,7 @@ def test_after_an_interrupt_a_read_is_waited_for_with_patience(monkeypatch: pyte
     """One that ends within it counts, however long it took before, also by raising whatever; one that hangs not."""
     monkeypatch.setattr(driver, "_TICK", 0.001)
     interrupted, held = Flag(), threading.Event()
+    assert not unless_interrupted(lambda: held.wait(0.01), interrupted, 0.0)
     interrupted.set()
     assert unless_interrupted(lambda: held.wait(0.01) or threading.current_thread().daemon, interrupted, 0.9)
     with pytest.raises(SystemExit):

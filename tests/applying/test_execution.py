@@ -361,6 +361,13 @@ def test_what_a_record_that_is_replaced_since_lacks_is_not_told() -> None:
     assert ({"a": "requested"}, ()) == (outcomes(applied), applied.removal)
 
 
+def test_a_system_that_starts_no_thread_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is an unexpected error: nothing is sent, and the result is told."""
+    monkeypatch.setattr(driver._Workers, "start", Mock(side_effect=RuntimeError("can't start new thread")))
+    applied = apply(case := Apply(wanting("a")))
+    assert ({"a": "skipped"}, Verdict.FAILED, []) == (outcomes(applied), applied.verdict, case.caller.sent)
+
+
 def many(count: int) -> Desired:
     """Return so many desired subscriptions."""
     wanted = {f"{TARGET}/s{number}": (("ONB10001",), f"https://hooks.example/{number}") for number in range(count)}

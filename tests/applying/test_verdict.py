@@ -149,7 +149,7 @@ def test_a_result_that_was_saved_elsewhere(has_outcome: bool | None) -> None:
 def test_without_the_record_a_run_has_failed() -> None:
     """Or is unresolved, if anything is or was."""
     created, unknown = Result(A, Action.CREATE, Done.CREATED), Result(A, Action.CREATE, Done.UNKNOWN)
-    was = blocked(A, Block.UNRESOLVED)
-    given = [([], created), ([], unknown), ([], replace(created, recorded=False)), ([was], created)]
-    expected = [Verdict.FAILED, *[Verdict.UNRESOLVED] * 3]
+    was, now = blocked(A, Block.UNRESOLVED), blocked(A, Block.IN_FLIGHT)
+    given = [([now], created), ([], created), ([], unknown), ([], replace(created, recorded=False)), ([was], created)]
+    expected = [Verdict.FAILED] * 2 + [Verdict.UNRESOLVED] * 3
     assert expected == [judge.verdict_without_record(planned, [result]) for planned, result in given]

@@ -79,9 +79,7 @@ def _fact(draw: DrawFn, lines: Lines) -> kinds.AnyFact:  # noqa: C901, PLR0911, 
             return kinds.Received(at=at, by=by, base_url=SERVICES[0], url=url, code=code, first=at, last=at)
         case 10:
             loss, heads = draw(st.sampled_from(["one", "two"])), draw(st.sampled_from([(), ("d" * 64,)]))
-            return kinds.LossOpened(
-                at="2026-11-20T13:30:00Z", by=BY, loss=f"{loss}{len(heads)}", cause="accepted", heads=heads
-            )
+            return kinds.LossOpened(at=AT, by=BY, loss=f"{loss}{len(heads)}", cause="accepted", heads=heads)
         case 11:
             return kinds.Completed(at=at, by=by, losses=(draw(st.sampled_from(["one0", "two1"])),))
         case 12:

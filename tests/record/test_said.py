@@ -103,7 +103,7 @@ HISTORIES: dict[str, list[AnyFact]] = {
     "one asked": [*HELD, ask(ONE, TWO, attempt=B)], "part": [*HELD, gone(ONE)],
     "removed later": [*made(A, at=NOW - 2000), *made(B, OFFERS, TWO), gone(TWO, attempt=B)],
     "asked": [*HELD, ask(ONE), ask(TWO, at=-85), ask(ONE, TWO, attempt=B, by_plan=True)],
-    "not created": [*LOST, absent(attempt=B), absent(attempt=C, note="asked")],
+    "not created": [*LOST, absent(attempt=B), absent(attempt=C, note="asked"), absent(attempt=C, at=time_of(NOW - 75))],
     "elsewhere": made(A, f"{EU}/before", ONE), "begun": COPIED[1:3], "in parts": [*REMOVED[:2], gone(ONE), gone(TWO)],
     "done": [*COPIED[1:3], *(kinds.Completed(at=time_of(NOW - ago), losses=("2o", "3b"), by=BY) for ago in (9, 5))],
     "out of order": [*HELD, ask(ONE, at=-70), gone(ONE, at=-60), gone(ONE, at=-80)],
@@ -231,6 +231,7 @@ REMOVALS = [
     for verb in (say.RequestRemoval, say.CancelRemoval, say.ConfirmRemoval)
     for where, *rest in (
         (OFFERS,), (OFFERS, (A,)), (OFFERS, (), (TWO,)), (OFFERS, (A,), (THREE,)), ("*/*", (), (TWO,)), ("*/*", (A, B)),
+        ("*/*", (A, B), (ONE, TWO)),
     )
 ]  # fmt: skip
 NAMES = [say.Move(*x) for x in (
@@ -338,7 +339,7 @@ def missing_records() -> Iterator[tuple[str, Iterable[Message]]]:
         store.second, store.place = second, "memory:a"
         for note in noted:
             notes.write(note)
-        journal = Journal(store, notes, frozenset({HOME}), expected, named_by=setting, begins_here=bool(setting))
+        journal = Journal(store, notes, frozenset({HOME}), expected, named_by=setting, begins_here=not setting)
         try:
             journal.read()
         except ReconcilerError as problem:
@@ -401,13 +402,9 @@ def test_whatever_is_said_comes_to_this() -> None:
 
 def test_a_digest_is_of_one_record() -> None:
     """New ids count by their order, wherever they stand; times, authors, sealed secrets and accounts do not count."""
-    facts, others = (
-        [exists(attempt=attempt, what=what(OFFERS, **own(attempt))) for attempt in ids] for ids in ((A, B), (D, C))
-    )
+    facts, others = ([exists(attempt=a, what=what(OFFERS, **own(a))) for a in ids] for ids in ((A, B), (D, C)))
     contexts = [
-        say.StatementContext(
-            Standing(""), desired_of(), NOW, lambda: A, structs.replace(fold(lines_of(HISTORIES["one"])), id=record)
-        )
+        say.StatementContext(Standing(""), desired_of(), NOW, lambda: A, structs.replace(record_of("one"), id=record))
         for record in ("one", "two")
     ]
     assert 2 == len({propose(say.RequestRemoval(OFFERS), context).digest for context in contexts})

@@ -96,9 +96,7 @@ def test_store_credentials(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 
 def run_of(**changes: object) -> dict[str, object]:
     """Return a run of the default branch, with changes."""
-    own = {
-        "head_repository": {"full_name": "partner/hooks"}, "head_branch": "main", "event": "push", "head_sha": "ours",
-    }  # fmt: skip
+    own = {"head_repository": {"full_name": job.REPOSITORY}, "head_branch": "main", "event": "push", "head_sha": "ours"}
     return {**own, **changes}
 
 
