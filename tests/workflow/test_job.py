@@ -101,9 +101,9 @@ def run_of(**changes: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(("changes", "is_taken"), [
-    ({}, True), ({"event": "workflow_dispatch"}, True), ({"event": "pull_request"}, False),
-    ({"head_branch": "change"}, False), ({"head_repository": {"full_name": "fork/hooks"}}, False),
-    ({"head_repository": None}, False), ({"head_sha": "of a tag"}, False), ({"head_sha": "merged"}, False),
+    ({}, True), ({"event": "workflow_dispatch"}, True), ({"event": "schedule"}, True), ({"head_sha": "merged"}, False),
+    ({"event": "pull_request"}, False), ({"head_branch": "change"}, False), ({"head_sha": "of a tag"}, False),
+    ({"head_repository": None}, False), ({"head_repository": {"full_name": "fork/hooks"}}, False),
 ])  # fmt: skip
 def test_artifact_of_a_run(monkeypatch: pytest.MonkeyPatch, changes: dict[str, object], is_taken: bool) -> None:
     """A file comes from an artifact of a run of the default branch alone, by branch, event and commit.
