@@ -26,7 +26,8 @@ EUROPE, USA = TargetName("europe/staging"), TargetName("usa/staging")
 
 def test_nothing_to_send_needs_no_token() -> None:
     """A run without creates asks for no token."""
-    bench = Bench(wanting("a"), known("a"), known("b"))
+    asked = RemovalRequested(at="2026-01-02T00:00:00Z", attempt="other", codes=(code("b"),))
+    bench = Bench(wanting("a"), known("a"), known("b"), known("b", host="other", attempt="other"), asked)
     bench.begin()
     assert ["removal_requested"] == bench.append()
     assert ({"remove b": "requested"}, ["old-b"]) == (bench.outcomes, bench.run.work.requested)

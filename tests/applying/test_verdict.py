@@ -120,7 +120,7 @@ DONE_BY_OTHERS, UNDER_WAY = "already done by another run", "another run is still
 @pytest.mark.parametrize(("result", "is_left", "waits", "detail"), [
     (RESULT, False, False, DONE_BY_OTHERS), (RESULT, False, True, DONE_BY_OTHERS), (RESULT, True, True, UNDER_WAY),
     (RESULT, True, False, "because"), (RESULT, None, True, "because"),
-    (replace(RESULT, action=Action.BLOCKED), True, True, "because"),
+    *((replace(RESULT, action=Action.BLOCKED), on, True, x) for on, x in ((True, "because"), (False, DONE_BY_OTHERS))),
     *((replace(RESULT, outcome=outcome), False, True, "because") for outcome in Done if outcome is not Done.SKIPPED),
 ])  # fmt: skip
 def test_what_the_record_says_of_a_result(result: Result, is_left: bool | None, waits: bool, detail: str) -> None:

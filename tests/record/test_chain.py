@@ -123,7 +123,7 @@ def test_link_goes_on() -> None:
 def test_heads() -> None:
     """The last head is that of the last complete line; a torn write is left out, an edited line has none."""
     assert (HEADS[-1], HEADS[-1]) == (last_head(WHOLE), last_head(WHOLE + LINES[0][:50]))
-    assert WHOLE == complete(WHOLE + LINES[0][:50])
+    assert WHOLE == complete(WHOLE + LINES[0][:50]) == complete(WHOLE + LINES[0][:-1])
     assert [None] * 3 == [last_head(b""), last_head(LINES[0][:-1]), head_of(LINES[0][:-1].replace(b"a", b"b", 1))]
     assert HEADS[0] == head_of(LINES[0][:-1])
     assert [True, True, False] == [is_record(WHOLE), is_record(b"<<<<<<< HEAD"), is_record(b"{}")]

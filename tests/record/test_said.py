@@ -165,8 +165,8 @@ HISTORIES: dict[str, list[AnyFact]] = {
     "pending": [*LOST[::2], *made(D, LOANS, **own(D), supersedes=(B,))],
     "answered": [*(structs.replace(fact, **ANSWER) for fact in made(D, account="sha256:one")[1:] * 2),
                  *(kinds.SecretSet(at=AT, attempt=D, secret=name) for name in ("b", "a", "b"))],
-    "answers": [structs.replace(made(A)[1], **change) for change in (
-        {}, {"response": "b", "outcome": Outcome.UNKNOWN}, {"response": "a", "outcome": Outcome.UNKNOWN})],
+    "answers": [made(A)[1], *(structs.replace(made(A)[1], response=of, outcome=Outcome.UNKNOWN, fields={"id": of})
+                              for of in "ba")],
     "heard, spelt": [made(A, url=LOUD + A, template=f"{LOUD}{{attempt}}")[0],
                      *(heard(url + A, ONE, -50, at) for url, at in ((SHARED, -40), (LOUD, -30)))],
     "cycle": [*made(A, supersedes=(B,), lost=True), *made(B, supersedes=(A,), lost=True), absent(attempt=A),
@@ -231,7 +231,7 @@ REMOVALS = [
     for verb in (say.RequestRemoval, say.CancelRemoval, say.ConfirmRemoval)
     for where, *rest in (
         (OFFERS,), (OFFERS, (A,)), (OFFERS, (), (TWO,)), (OFFERS, (A,), (THREE,)), ("*/*", (), (TWO,)), ("*/*", (A, B)),
-        ("*/*", (A, B), (ONE, TWO)),
+        ("*/*", (A, B), (ONE, TWO)), ("*/*", (A, C)),
     )
 ]  # fmt: skip
 NAMES = [say.Move(*x) for x in (
@@ -316,7 +316,7 @@ def outcome(statement: Any, history: str, context: str) -> Iterator[str]:
 def closed_gates() -> Iterator[tuple[str, Iterable[Message]]]:
     """Yield what is told of a record that may not be gone by, and of an outcome that is not known."""
     records: list[list[AnyFact]] = [[CLOSED], [*COPIED, CLOSED], HISTORIES["two copies"], HISTORIES["copied"]]
-    shared = Standing("git+https://git.test/a.git#rec#ords", tuple(Obstacle), ("e" * 64,), second_ahead=True)
+    shared = Standing("git+https://git.test/a.git#rec#ords", tuple(Obstacle), LACKS.missing, second_ahead=True)
     for named_by in ("", "--state"):
         for standing in (SHUT, LACKS, structs.replace(LACKS, missing=("e" * 64,)), shared):
             named = structs.replace(standing, named_by=named_by)
