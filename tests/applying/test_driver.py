@@ -67,12 +67,14 @@ def test_what_was_read_is_as_old_as_the_beginning_of_its_read() -> None:
 
 
 def test_a_target_has_no_token_whatever_the_error() -> None:
-    """An unexpected one too ends in an event, so that the run does not wait for ever."""
-    caller = Mock()
-    performer = Performer(replace(Bench(wanting("a")).ports, callers={TARGET: caller}))
+    """Nor is anything read or appended. An unexpected one too ends in an event, so that no run waits for ever."""
+    bench, caller, fail = Bench(wanting("a")).start(), Mock(), Mock()
+    performer = Performer(replace(bench.ports, callers={TARGET: caller}, read=fail, extend=fail))
     for error in (SILENT, KeyError()):
-        caller.authorise.side_effect = error
+        caller.authorise.side_effect = fail.side_effect = error
         assert events.Unauthorised(TARGET, message_of(error)) == performer.perform(events.Authorise(TARGET))
+        assert events.RereadFailed(message_of(error)) == performer.perform(Reread())
+        assert NotAppended(message_of(error), bench.now) == performer.perform(bench.appends[0])
 
 
 @pytest.mark.parametrize("has_arrived", [False, True])
@@ -105,7 +107,8 @@ def test_the_first_message_of_an_error_stands_for_it(caplog: pytest.LogCaptureFi
     caplog.set_level("INFO", logger="reconciler")
     messages = [Message(name, name) for name in ("first", "second")]
     assert messages[0] == message_of(Refused(*messages))
-    assert Message("internal-error", "internal error (KeyError)") == message_of(KeyError("s3cret"))
+    for unexpected in (KeyError, PermissionError):
+        assert Message("internal-error", f"internal error ({unexpected.__name__})") == message_of(unexpected("s3cret"))
     assert [] == caplog.records
 
 
@@ -142,6 +145,7 @@ def test_after_an_interrupt_a_read_is_waited_for_with_patience(monkeypatch: pyte
     """One that ends within it counts, however long it took before, also by raising whatever; one that hangs not."""
     monkeypatch.setattr(driver, "_TICK", 0.001)
     interrupted, held = Flag(), threading.Event()
+    assert not unless_interrupted(lambda: held.wait(0.01), interrupted, 0.0)
     interrupted.set()
     assert unless_interrupted(lambda: held.wait(0.01) or threading.current_thread().daemon, interrupted, 0.9)
     with pytest.raises(SystemExit):

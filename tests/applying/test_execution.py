@@ -127,9 +127,7 @@ def test_a_failure_leaves_the_others_their_turn() -> None:
     applied = apply(case)
     assert {"a": "rejected", "b": "unknown", "c": "unknown", "d": "created"} == outcomes(applied)
     assert (Verdict.UNRESOLVED, 2) == (applied.verdict, len(applied.unresolved))
-    assert ["internal error (ValueError)"] == [
-        result.detail for result in applied.results if result.address.name == "c"
-    ]
+    assert "internal error (ValueError)" == {result.address.name: result.detail for result in applied.results}["c"]
     assert all(result.settled_by > time.time() for result in applied.results if result.outcome.value == "unknown")
 
 
@@ -353,6 +351,21 @@ def test_what_was_restored_is_told() -> None:
     applied = apply(Apply(wanting("a", "b"), *map(known, "abyz"), *requests))
     told = [[attempt.id for attempt in attempts] for attempts in (applied.restored, applied.removal)]
     assert (Verdict.DONE, [["old-a", "old-b"], ["old-y", "old-z"]]) == (applied.verdict, told)
+
+
+def test_what_a_record_that_is_replaced_since_lacks_is_not_told() -> None:
+    """The run ends with a result all the same."""
+    case = Apply(wanting(), known("a"))
+    reads = Mock(side_effect=[case.reading, Apply(wanting()).reading])
+    applied = carry_out(case.plan, case.reading, case.with_ports(read=reads), LIMITS)
+    assert ({"a": "requested"}, ()) == (outcomes(applied), applied.removal)
+
+
+def test_a_system_that_starts_no_thread_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is an unexpected error: nothing is sent, and the result is told."""
+    monkeypatch.setattr(driver._Workers, "start", Mock(side_effect=RuntimeError("can't start new thread")))
+    applied = apply(case := Apply(wanting("a")))
+    assert ({"a": "skipped"}, Verdict.FAILED, []) == (outcomes(applied), applied.verdict, case.caller.sent)
 
 
 def many(count: int) -> Desired:

@@ -76,15 +76,16 @@ def test_an_intent_that_becomes_durable_after_an_interrupt_is_not_sent() -> None
 
 
 @pytest.mark.parametrize(("answer", "words"), [(NOT_SENT, "no connection"), (Answer(Outcome.NOT_SENT), "not_sent")])
-def test_a_retry_is_not_waited_for_after_an_interrupt(answer: Answer, words: str) -> None:
-    """The last answer is its outcome, and names itself where it has no words."""
+@pytest.mark.parametrize("waited", [0.0, 0.5])
+def test_a_retry_is_not_waited_for_after_an_interrupt(answer: Answer, words: str, waited: float) -> None:
+    """Nor a read before it. The last answer is its outcome, and names itself where it has no words."""
     bench = Bench(wanting("a")).sent()
     bench.answer(answer)
+    bench.wait(waited)
     bench.hear(InterruptAsked())
     bench.append()
-    assert (f"{words}; not retried: interrupted before it was sent", True) == (
-        bench.result("a").detail, bench.run.finished,
-    )  # fmt: skip
+    assert f"{words}; not retried: interrupted before it was sent" == bench.result("a").detail
+    assert bench.run.finished
 
 
 def test_an_intent_that_met_another_head_is_not_made_again_after_an_interrupt() -> None:

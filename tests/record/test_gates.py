@@ -58,9 +58,8 @@ def test_heads_missing(scene: Scene) -> None:
     notes += [note(scene.record, place="there"), note(scene.record, heads[0]), Note("x", (), "other", 1, heads[0])]
     notes += [replace(note(scene.record, heads[-1], "gone"), closed=True)]
     found = standing(scene.record, *notes)
-    assert ((Obstacle.HEADS_MISSING,), tuple(sorted(heads)), False) == (
-        found.obstacles, found.missing, found.first_gate_open,
-    )  # fmt: skip
+    assert ((Obstacle.HEADS_MISSING,), tuple(sorted(heads))) == (found.obstacles, found.missing)
+    assert not found.first_gate_open
     assert found.elsewhere == ("elsewhere", "other")
     scene.tell(LossOpened(at=scene.at, loss="1", cause="accepted", heads=heads))
     assert (Obstacle.LOSS_OPEN,) == standing(scene.record, *notes).obstacles
@@ -72,6 +71,7 @@ def test_file_from_elsewhere(scene: Scene) -> None:
         assert (Obstacle.NOT_FROM_HERE,) == standing(scene.record, other).obstacles
         assert standing(scene.record, other, is_file=False).open
         assert not is_of(other, scene.record, PLACE)
+    assert is_of(replace(note(scene.record), closed=True), scene.record, PLACE)
     assert (Obstacle.NOT_FROM_HERE,) == stand(scene.record, (), PLACE, is_file=True, second=None, expected="").obstacles
 
 
@@ -100,6 +100,6 @@ def test_concerning(scene: Scene) -> None:
     """A note concerns a record with its id, at its place, or about one of its services."""
     notes = (
         Note("c0ffee", (), "a", 1, "1"), Note("other", (), PLACE, 1, "2"), Note("other", (SERVICE,), "b", 1, "3"),
-        Note("other", ("https://other.example",), "c", 1, "4"),
+        Note("other", (), PLACE, 0, "5", second=True), Note("other", ("https://other.example",), "c", 1, "4"),
     )  # fmt: skip
-    assert notes[:3] == concerning(notes, "c0ffee", [SERVICE], PLACE)
+    assert notes[:4] == concerning(notes, "c0ffee", [SERVICE], PLACE)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from support.memory_project import created
-from support.memory_record import AT, RECORD, MemoryNotes, MemoryStore, append, journal_of, record_of
+from support.memory_record import AT, DOWN, RECORD, MemoryNotes, MemoryStore, append, journal_of, record_of
 from support.records import linked
 from support.refusals import raised
 
-from reconciler.errors import RecordClosed, RecordDamaged
+from reconciler.errors import RecordClosed, RecordDamaged, StoreUnavailable
 from reconciler.record.chain import last_head, missing, parse
 from reconciler.record.facts import Begun, Closed, LossOpened
 from reconciler.record.gates import Note, Obstacle
@@ -218,27 +218,29 @@ def test_nothing_is_appended_to_a_closed_record() -> None:
         raised(RecordClosed, journal.append, reading, facts, "a person"),
         raised(RecordClosed, journal.extend, reading, head, entries + 1, new, "a run"),
     ):
-        assert ("record-closed", [True] * 2) == (
-            message.name, [word in message.steps[0].text for word in ("memory:b", "--state")],
-        )  # fmt: skip
+        assert "record-closed" == message.name
+        assert all(word in message.steps[0].text for word in ("memory:b", "--state"))
 
 
 def test_a_loss_that_is_accepted_forgets_what_was_there() -> None:
     """Of the records that this machine knew at the place, those whose heads are named; notes of others stay."""
     store, notes = MemoryStore(), MemoryNotes()
-    there, other, elsewhere = (
-        Note(name * 32, ("service",), place, 9, name * 64)
-        for name, place in (("d", store.place), ("e", store.place), ("f", "memory:b"))
-    )
+    notes_of = zip("def", (store.place, store.place, "memory:b"), strict=True)
+    there, other, elsewhere = (Note(name * 32, ("service",), place, 9, name * 64) for name, place in notes_of)
     for note in (there, other, elsewhere):
         notes.write(note)
     heads = (there.head, elsewhere.head)
     loss = LossOpened(at=AT, loss="x", cause="accepted", heads=heads)
     journal = Journal(store, notes, frozenset({"service"}))
-    after = journal.accept(None, [Begun(at=AT, record=RECORD), loss], "accepts")
-    mine = Note(RECORD, ("service",), store.place, 2, after.record.head)
-    assert {mine, other, elsewhere} == {*notes.read_all()}
-    assert (other.head,) == after.standing.missing
+    after, begun = None, Begun(at=AT, record=RECORD)
+    store.declare_failures(DOWN)
+    raised(StoreUnavailable, journal.accept, None, (begun, loss), "accepts")
+    assert {there, other, elsewhere} == {*notes.read_all()}
+    for facts in ((begun, loss), (loss,)):
+        after = journal.accept(after, facts, "accepts")
+        mine = Note(RECORD, ("service",), store.place, after.record.entries, after.record.head)
+        assert {mine, other, elsewhere} == {*notes.read_all()}
+        assert (other.head,) == after.standing.missing
 
 
 def test_a_note_has_the_services_that_the_record_is_bound_to() -> None:

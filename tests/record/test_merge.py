@@ -79,9 +79,7 @@ def _fact(draw: DrawFn, lines: Lines) -> kinds.AnyFact:  # noqa: C901, PLR0911, 
             return kinds.Received(at=at, by=by, base_url=SERVICES[0], url=url, code=code, first=at, last=at)
         case 10:
             loss, heads = draw(st.sampled_from(["one", "two"])), draw(st.sampled_from([(), ("d" * 64,)]))
-            return kinds.LossOpened(
-                at="2026-11-20T13:30:00Z", by=BY, loss=f"{loss}{len(heads)}", cause="accepted", heads=heads
-            )
+            return kinds.LossOpened(at=AT, by=BY, loss=f"{loss}{len(heads)}", cause="accepted", heads=heads)
         case 11:
             return kinds.Completed(at=at, by=by, losses=(draw(st.sampled_from(["one0", "two1"])),))
         case 12:
@@ -176,13 +174,14 @@ def several(number: int) -> list[kinds.AnyFact]:
     said: list[kinds.AnyFact] = [
         kinds.Intended(at=at, attempt=f"{number:032}", what=retry),
         kinds.Answered(at=at, attempt=attempt, what=what, outcome=Outcome.UNKNOWN, response=f"response {number}"),
+        kinds.Answered(at=at, attempt=IDS[1], what=WHATS[IDS[1]], outcome=Outcome.UNKNOWN, date=f"date {number}"),
         kinds.Exists(at=at, attempt=attempt, what=what, note=f"note {number}", beside=(f"{number:032}",)),
         kinds.Absent(at=at, attempt=IDS[1], note=f"note {number}"),
         kinds.Intended(at=at, attempt=IDS[1], what=WHATS[IDS[1]]),
         kinds.RemovalRequested(at="2026-11-22T00:00:00Z", attempt=attempt, codes=what.codes[number % 2 :]),
         kinds.RemovalConfirmed(at=at, attempt=attempt, codes=what.codes[: 1 + number % 2]),
         kinds.RemovalCancelled(at=f"2026-11-2{number}T00:00:00Z", attempt=attempt, requests=(f"{number}",)),
-        kinds.Renamed(at=at, attempts=(attempt,), to=f"europe/staging/to-{number}"),
+        kinds.Renamed(at=at, attempts=(attempt,), to=f"europe/staging/to-{number // 2}"),
         kinds.SecretSet(at=at, attempt=attempt, secret=f"secret {number}"),
         kinds.Received(at=at, base_url=SERVICES[0], url=url, code="ONB10001", first=f"{number}", last=f"{number}"),
         kinds.LossOpened(at=at, loss=f"loss {number}", cause="accepted", heads=(origin,)),

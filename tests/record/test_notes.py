@@ -25,7 +25,7 @@ LATER = Note("r" * 32, ("https://api.example",), "/place", 2, "b" * 64)
 
 def test_a_note_is_kept_for_each_record_and_place(tmp_path: Path) -> None:
     """Notes of another record, of another place or of the second place stand beside it; only this person reads them."""
-    others = [Note("s" * 32, (), "/place", 1, "c" * 64), Note("r" * 32, (), "/other", 1, "d" * 64)]
+    others = [Note("s" * 32, (), "/place", 1, "c" * 64), Note("r" * 32, (), "/Place", 1, "d" * 64)]
     others.append(Note("r" * 32, (), "/place", 0, "e" * 64, second=True))
     for note in (FIRST, *others):
         Notes(tmp_path / "heads").write(note)

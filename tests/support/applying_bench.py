@@ -5,20 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self, TypeVar
 
+from reconciler.applying import events
 from reconciler.applying.append_queue import AppendQueue
 from reconciler.applying.driver import Inbox, Performer
-from reconciler.applying.events import (
-    Append,
-    Authorise,
-    Authorised,
-    CallEnded,
-    Effect,
-    Event,
-    Limits,
-    Reread,
-    Send,
-    Ticked,
-)
+from reconciler.applying.events import Append, Authorise, Authorised, CallEnded, Effect, Event, Limits, Reread, Send
 from reconciler.applying.execution import begin
 from reconciler.errors import Message
 from reconciler.model.address import TargetName
@@ -151,7 +141,7 @@ class Bench:
     def wait(self, seconds: float) -> None:
         """Time passes."""
         self.steady += seconds
-        self.hear(Ticked())
+        self.hear(events.Ticked())
 
     def wait_its_turn(self) -> float:
         """Time passes until the run has something to do; return how much."""

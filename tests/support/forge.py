@@ -121,12 +121,10 @@ class Forge:
         request = {"number": number, "title": TAKEN, "body": TAKEN, "head": head}
         job = self.run("pull_request", {"number": number, "pull_request": request})
         run = 100 + number
+        kept = self.path / "runs" / str(run)
         if (self.path / "artifacts").exists():
-            shutil.copytree(self.path / "artifacts", self.path / "runs" / str(run), dirs_exist_ok=True)
-        names = [
-            {"name": path.name, "expired": False, "size_in_bytes": 1}
-            for path in (self.path / "runs" / str(run)).glob("*")
-        ]
+            shutil.copytree(self.path / "artifacts", kept, dirs_exist_ok=True)
+        names = [{"name": path.name, "expired": False, "size_in_bytes": 1} for path in kept.glob("*")]
         self.answers[f"actions/runs/{run}/artifacts"] = {"artifacts": names}
         found = {"id": run, "path": CALLER, "head_repository": {"full_name": of}}
         self.answers[f"actions/runs?head_sha={commit}"] = {"workflow_runs": [found] if job.code == 0 else []}

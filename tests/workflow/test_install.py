@@ -15,8 +15,6 @@ from support.forge import ACTION
 
 import reconciler
 
-LISTS = ("requirements", "requirements-objectstore", "requirements-postgres")
-
 
 class Runner:
     """A runner with a copy of the action, whose lists name one package, and an index that has it."""
@@ -37,8 +35,8 @@ class Runner:
             wheel.writestr(f"{info}/RECORD", "")
         (index / "index.html").write_text(f'<a href="{self.wheel.name}">{self.wheel.name}</a>')
         digest = hashlib.sha256(self.wheel.read_bytes()).hexdigest()
-        for name in LISTS:
-            (self.action / f"{name}.txt").write_text("")
+        for file in self.action.glob("requirements*.txt"):
+            file.write_text("")
         (self.action / "requirements.txt").write_text(f"thing==1.0 --hash=sha256:{digest}\n")
         self.checkout = root / "checkout"
         self.checkout.mkdir()
@@ -52,10 +50,9 @@ class Runner:
             "RUNNER_TEMP": str(self.root), "GITHUB_OUTPUT": str(self.root / "output"), "PIP_CONFIG_FILE": os.devnull,
             "GITHUB_ACTION_PATH": str(self.action), "PIP_INDEX_URL": f"file://{self.root}/index", **given,
         }  # fmt: skip
-        command = ["bash", str(self.action / "install.sh")]
         return subprocess.run(
-            command, cwd=self.checkout, env=environment, check=False, text=True, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            ["bash", str(self.action / "install.sh")], cwd=self.checkout, env=environment, check=False, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
 
     @property

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import html
 import os
+import signal
+import sys
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
+from unittest.mock import Mock, patch
 
 import job
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from reconciler.reports.words import harmless_line
 
 
 @pytest.fixture
@@ -23,11 +26,11 @@ def summary(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 def test_summary_is_measured(summary: Path) -> None:
     """What is to be approved fits with all that is there already; one byte more stops."""
-    job.show("é")
-    job.show("x" * (job.SUMMARY - 2), whole=True)
-    assert job.SUMMARY == summary.stat().st_size
+    job.show("é" + "x" * (job.SUMMARY - 3), whole=True)
     with pytest.raises(SystemExit):
-        job.show("x", whole=True)
+        job.show("é", whole=True)
+    job.show("x", whole=True)
+    assert job.SUMMARY == summary.stat().st_size
 
 
 def test_report_that_is_too_long(summary: Path) -> None:
@@ -54,7 +57,10 @@ def test_output_of_several_lines(value: str) -> None:
 @given(st.text())
 def test_log(text: str) -> None:
     """No line of the log is a command of the runner, and a block ends with its text."""
-    lines = [harmless_line(line) for line in text.splitlines()]
+    with redirect_stdout(StringIO()) as log:
+        assert text == job.say(text)
+    lines = log.getvalue().split("\n")
+    assert [len(text.splitlines()), ""] == [len(lines) - 1, lines[-1]]
     assert [] == [line for line in lines if line.lstrip().startswith("::") or "##[" in line or not line.isprintable()]
     assert job.block(text).count("<") == 2
 
@@ -66,10 +72,13 @@ def test_block_hides_nothing_to_the_right() -> None:
     assert max(map(len, lines)) <= 240
     assert "--force" in html.unescape("".join(lines))
     assert text == html.unescape("".join(lines))
+    assert "<pre>a\n\nb</pre>\n\n" == job.block("a\n\nb")
 
 
-def test_error_is_one_line() -> None:
-    """An error cannot carry a command of the runner."""
+def test_error_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """An error, or a warning, cannot carry a command of the runner."""
+    job.warn("a\n::set-env name=PATH::x")
+    assert "::warning::a\\n::set-env name=PATH::x\n" == capsys.readouterr().out
     with pytest.raises(SystemExit, match=r"^::error::a\\n::set-env") as stopped:
         job.stop("a\n::set-env name=PATH::x")
     assert "\n" not in str(stopped.value)
@@ -87,33 +96,71 @@ def test_store_credentials(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 
 def run_of(**changes: object) -> dict[str, object]:
     """Return a run of the default branch, with changes."""
-    own = {
-        "head_repository": {"full_name": "partner/hooks"}, "head_branch": "main", "event": "push", "head_sha": "ours",
-    }  # fmt: skip
+    own = {"head_repository": {"full_name": job.REPOSITORY}, "head_branch": "main", "event": "push", "head_sha": "ours"}
     return {**own, **changes}
 
 
-@pytest.mark.parametrize(
-    ("changes", "is_taken"),
-    [
-        ({}, True), ({"event": "workflow_dispatch"}, True), ({"event": "pull_request"}, False),
-        ({"head_branch": "change"}, False), ({"head_repository": {"full_name": "fork/hooks"}}, False),
-        ({"head_repository": None}, False), ({"head_sha": "of a tag"}, False), ({"head_sha": "merged"}, False),
-    ],
-)  # fmt: skip
-def test_artifact_of_a_run(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, changes: dict[str, object], is_taken: bool
-) -> None:
+@pytest.mark.parametrize(("changes", "is_taken"), [
+    ({}, True), ({"event": "workflow_dispatch"}, True), ({"event": "schedule"}, True), ({"head_sha": "merged"}, False),
+    ({"event": "pull_request"}, False), ({"head_branch": "change"}, False), ({"head_sha": "of a tag"}, False),
+    ({"head_repository": None}, False), ({"head_repository": {"full_name": "fork/hooks"}}, False),
+])  # fmt: skip
+def test_artifact_of_a_run(monkeypatch: pytest.MonkeyPatch, changes: dict[str, object], is_taken: bool) -> None:
     """A file comes from an artifact of a run of the default branch alone, by branch, event and commit.
 
     A commit that came with a merge was never the tip: what its workflow does, nobody has to have seen.
     """
     monkeypatch.setattr(job, "git", lambda *words: "earlier\nours" + "\nmerged" * ("--first-parent" not in words))
     monkeypatch.setattr(job, "get", lambda *_: run_of(**changes))
-    monkeypatch.setattr(job, "_download", lambda *_: [tmp_path / "recovered"])
-    words = ["state", "recover", "run:12/unrecorded"]
-    if is_taken:
-        assert ["state", "recover", str(tmp_path / "recovered")] == job.fetched(words)
-    else:
+    monkeypatch.setattr(job, "_download", lambda _, name: [Path("recovered")] * int(name[-1]))
+    for files in range(3):
+        words = ["state", "recover", f"run:12/unrecorded.{files}"]
+        if is_taken and files == 1:
+            assert ["state", "recover", "recovered"] == job.fetched(words)
+        else:
+            with pytest.raises(SystemExit):
+                job.fetched(words)
+
+
+def declare(path: Path, script: str) -> str:
+    """Write a program, and return its path."""
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o700)
+    return str(path)
+
+
+def test_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """It has a home of the job's own; what it says is told, errors too if asked, and how it ends; signals reach it."""
+    script = "printf \"$XDG_DATA_HOME $XDG_CACHE_HOME $*\"; cat; printf '\\377' >&2; kill -9 $$"
+    handlers: dict[int, object] = {}
+    monkeypatch.setattr(signal, "signal", handlers.__setitem__)
+    monkeypatch.setattr(sys, "executable", declare(tmp_path / "python", script))
+    monkeypatch.setenv("RUNNER_TEMP", "/t")
+    said = "/t/reconciler-data /t/reconciler-cache -Pm reconciler plan<in>"
+    assert (137, f"{said}\\xff") == job.reconciler("plan", stdin="<in>", with_errors=True)
+    assert ((137, said), "\N{REPLACEMENT CHARACTER}") == (job.reconciler("plan", stdin="<in>"), capfd.readouterr().err)
+    assert {1, 2, 15} == handlers.keys()
+
+
+def test_gh(tmp_path: Path) -> None:
+    """It asks this forge, a hundred rows at a time. What it says when it fails is no answer."""
+    declare(tmp_path / "gh", 'echo "[\\"$GH_HOST $GH_ENTERPRISE_TOKEN $*\\"]"; exit $END')
+    given = {"GITHUB_SERVER_URL": "https://forge.example", "GH_TOKEN": "own", "PATH": f"{tmp_path}:{os.defpath}"}
+    asked = "api -X GET repos/partner/hooks/pulls -f page=2 -f per_page=100"
+    with patch.dict(os.environ, given, END="0"):
+        assert [f"forge.example own {asked}"] == job.get("pulls", "page=2", default={})
+    with patch.dict(os.environ, given, END="1"):
+        assert {} == job.get("pulls", default={})
         with pytest.raises(SystemExit):
-            job.fetched(words)
+            job.get("pulls")
+
+
+def test_download(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Each file of an artifact, in whatever folder, and nothing that a link in it leads to."""
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "plan.json").write_text("")
+    (tmp_path / "a").symlink_to(__file__)
+    monkeypatch.setattr(job, "gh", Mock())
+    monkeypatch.setattr(job, "mkdtemp", lambda **_: str(tmp_path))
+    monkeypatch.setenv("RUNNER_TEMP", "")
+    assert ["plan.json"] == [path.name for path in job._download("12", "kept")]

@@ -14,45 +14,39 @@ STAGES = ["staging", "production"]
 DIGEST = f"sha256:{'0' * 64}"
 
 
-@pytest.mark.parametrize(
-    ("line", "stage"),
-    [
-        ("state import europe/staging/offers", "staging"), ("reconciler state import 'europe/staging/*'", "staging"),
-        ("state resolve */production/offers --created --note 'ticket 4711; `x`'", "production"),
-        ("removal confirm europe/staging/offers --attempt 1", "staging"), ("secret set usa/staging/offers", "staging"),
-        (f"apply -t */staging -t europe/staging/offers --expect-digest {DIGEST}", "staging"),
-        ("state mv europe/staging/a europe/staging/b", "staging"),
-        ("state mv europe/staging/a europe/production/a", "production"), ("state import europe/*/offers", "production"),
-        ("state import europe/other/offers", "production"), ("state show", "production"),
-        ("state show europe/staging/offers", "staging"), ("state init --complete", "production"),
-        ("state recover run:12/backup", "production"), ("state copy state.jsonl git:other", "production"),
-        ("state rebind -t europe/staging", "production"), ("state accept-loss", "production"),
-        ("state complete", "production"), ("state observe notifications.jsonl", "production"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("line", "stage"), [
+    ("state import europe/staging/offers", "staging"), ("reconciler state import 'europe/staging/*'", "staging"),
+    ("state resolve */production/offers --created --note 'ticket 4711; `x`'", "production"),
+    ("removal confirm europe/staging/offers --attempt 1", "staging"), ("secret set usa/staging/offers", "staging"),
+    (f"apply -t */staging -t europe/staging/offers --expect-digest {DIGEST}", "staging"),
+    ("state mv europe/staging/a europe/staging/b", "staging"),
+    ("state mv europe/staging/a europe/production/a", "production"), ("state import europe/*/offers", "production"),
+    ("state import europe/other/offers", "production"), ("state show", "production"),
+    ("state show europe/staging/offers", "staging"), ("state init --complete", "production"),
+    ("state recover run:12/backup", "production"), ("state copy state.jsonl git:other", "production"),
+    ("state rebind -t europe/staging", "production"), ("state accept-loss", "production"),
+    ("state complete", "production"), ("state observe notifications.jsonl", "production"),
+])  # fmt: skip
 def test_stage_that_approves(line: str, stage: str) -> None:
     """The stage of the addresses; the last stage for several, for any other, and for the whole record."""
     assert stage == repair.parse(line, STAGES)[1]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "", "'", "plan", "token -t europe/staging", "secret show europe/staging/offers",
-        "--state s3://mine/x state import europe/staging/offers",
-        "state --state s3://mine/x import europe/staging/offers",
-        "state import europe/staging/offers --state s3://mine/x", "state import europe/staging/offers --config other",
-        "state import europe/staging/offers --yes", "state import europe/staging/offers --dry-run",
-        f"state import europe/staging/offers --expect-digest {DIGEST}",
-        "state import europe/staging/offers --no-such-option", "state import --help", "state import a b",
-        "state recover postgresql://mine/x", "state recover git+https://mine/x#y", "apply -t */staging",
-        f"apply --expect-digest {DIGEST}", f"apply -t */staging -t */production --expect-digest {DIGEST}",
-        f"apply -t europe/* --expect-digest {DIGEST}", f"apply -t */staging --auto-approve --expect-digest {DIGEST}",
-        f"apply -t */staging --allow-plaintext-responses --expect-digest {DIGEST}",
-        f"apply plan.json -t */staging --expect-digest {DIGEST}",
-        f"apply -t */staging --state s3://mine/x --expect-digest {DIGEST}",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("line", [
+    "", "'", "plan", "token -t europe/staging", "secret show europe/staging/offers",
+    "--state s3://mine/x state import europe/staging/offers",
+    "state --state s3://mine/x import europe/staging/offers",
+    "state import europe/staging/offers --state s3://mine/x", "state import europe/staging/offers --config other",
+    "state import europe/staging/offers --yes", "state import europe/staging/offers --dry-run",
+    f"state import europe/staging/offers --expect-digest {DIGEST}",
+    "state import europe/staging/offers --no-such-option", "state import --help", "state import a b",
+    "state recover postgresql://mine/x", "state recover git+https://mine/x#y", "apply -t */staging",
+    f"apply --expect-digest {DIGEST}", f"apply -t */staging -t */production --expect-digest {DIGEST}",
+    f"apply -t europe/* --expect-digest {DIGEST}", f"apply -t */staging --auto-approve --expect-digest {DIGEST}",
+    f"apply -t */staging --allow-plaintext-responses --expect-digest {DIGEST}",
+    f"apply plan.json -t */staging --expect-digest {DIGEST}",
+    f"apply -t */staging --state s3://mine/x --expect-digest {DIGEST}",
+])  # fmt: skip
 def test_refused(line: str) -> None:
     """Other commands, global options, options of the form itself, and an apply of more than one stage are refused."""
     with pytest.raises(SystemExit) as stopped:
@@ -60,20 +54,15 @@ def test_refused(line: str) -> None:
     assert str(stopped.value).startswith("::error::command: ")
 
 
-@pytest.mark.parametrize(
-    ("rules", "role", "goes_on"),
-    [
-        ([{"type": "required_reviewers"}], "write", True), ([{"type": "branch_policy"}], "maintain", True),
-        ([], "admin", True), ([{"type": "wait_timer"}], "write", False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("rules", "role", "goes_on"), [
+    ([{"type": "required_reviewers"}], "write", True), ([{"type": "branch_policy"}], "maintain", True),
+    ([], "admin", True), ([{"type": "wait_timer"}], "write", False),
+])  # fmt: skip
 def test_stranger(monkeypatch: pytest.MonkeyPatch, rules: list[object], role: str, goes_on: bool) -> None:
     """Where nobody has to approve, only who may maintain the repository may use the form."""
     monkeypatch.setenv("GITHUB_TRIGGERING_ACTOR", "someone")
-    answers = {
-        "environments/staging": {"protection_rules": rules},
-        "collaborators/someone/permission": {"role_name": role},
-    }
+    answers: dict[str, object] = {"environments/staging": {"protection_rules": rules}}
+    answers["collaborators/someone/permission"] = {"role_name": role}
     monkeypatch.setattr(job, "get", lambda path: answers[path])
     if goes_on:
         job.refuse_stranger("staging")
@@ -106,13 +95,10 @@ def test_preview(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert DIGEST in summary
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        f"state import '{TAKEN}/staging/a'", f"state import europe/staging/a --url '{TAKEN}'",
-        f"state resolve europe/staging/a --created --note '{TAKEN}'", f"removal list -t '{TAKEN}'",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("line", [
+    f"state import '{TAKEN}/staging/a'", f"state import europe/staging/a --url '{TAKEN}'",
+    f"state resolve europe/staging/a --created --note '{TAKEN}'", f"removal list -t '{TAKEN}'",
+])  # fmt: skip
 def test_preview_of_a_hostile_name(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import Any
 import job
 import msgspec
 import pytest
+from support.forge import CALLER, REPOSITORY
 from support.scene import EUROPE, USA, Scene, hooks, target
 
 from reconciler.model.address import TargetName
@@ -43,18 +45,15 @@ def changed(row: SavedChange, **values: Any) -> SavedChange:
 A = change("europe/staging/a", "1", request={"webhookUrl": "https://a"})
 
 
-@pytest.mark.parametrize(
-    ("heads", "expected"),
-    [
-        ([[plan(A)]], []), ([[], [plan(A)]], []), ([[plan(A), plan()]], []), ([], ["never shown"]),
-        ([[plan(change("europe/staging/b", "1"))]], ["never shown"]),
-        ([[plan(changed(A, request=1, before=1, after=1))]], ["shown with another request, before, after"]),
-        ([[plan(changed(A))]], ["shown with another service, record or recipients"]),
-        ([[plan(A), plan(changed(A, action="retry"))]], ["shown with another action"]),
-        ([[plan(A, head="h0")]], ["shown for a version of the record that this one does not contain"]),
-        ([[plan(changed(A))], [plan(A)]], []),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("heads", "expected"), [
+    ([[plan(A)]], []), ([[], [plan(A)]], []), ([[plan(A), plan()]], []), ([], ["never shown"]),
+    ([[plan(change("europe/staging/b", "1"))]], ["never shown"]),
+    ([[plan(changed(A, request=1, before=1, after=1))]], ["shown with another request, before, after"]),
+    ([[plan(changed(A))]], ["shown with another service, record or recipients"]),
+    ([[plan(A), plan(changed(A, action="retry"))]], ["shown with another action"]),
+    ([[plan(A, head="h0")]], ["shown for a version of the record that this one does not contain"]),
+    ([[plan(changed(A))], [plan(A)]], []),
+])  # fmt: skip
 def test_one_change(heads: list[list[SavedPlan]], expected: list[str]) -> None:
     """A change is shown if a run has its digest, no other run of that head another, on a head that is contained."""
     assert expected == reasons([A], *heads)
@@ -246,6 +245,7 @@ class Closed:
     def __init__(self, count: int) -> None:
         self.pulls = [self.pull(number) for number in range(count)]
         self.asked: list[str] = []
+        self.answers: dict[str, Any] = {}
 
     @staticmethod
     def pull(number: int) -> dict[str, Any]:
@@ -259,7 +259,7 @@ class Closed:
             (page,) = [int(text.removeprefix("page=")) for text in fields if text.startswith("page=")]
             return self.pulls[100 * page - 100 : 100 * page]
         self.asked += [text for text in fields if text.startswith("head_sha")]
-        return {"workflow_runs": []}
+        return self.answers.get(path, {"workflow_runs": []})
 
 
 @pytest.fixture
@@ -267,7 +267,7 @@ def closed(monkeypatch: pytest.MonkeyPatch) -> Closed:
     """A repository with 450 pull requests that were closed, all merged."""
     api = Closed(450)
     monkeypatch.setattr(job, "get", api.get)
-    monkeypatch.setattr(job, "git", lambda *_: " ".join(row["merge_commit_sha"] for row in api.pulls))
+    monkeypatch.setattr(job, "git", lambda *_: " ".join(row["merge_commit_sha"] for row in api.pulls[1:]))
     monkeypatch.setenv("GITHUB_SHA", "merge-449")
     monkeypatch.setattr(job, "WAITS", (0,))
     return api
@@ -281,8 +281,30 @@ def test_many_pull_requests_that_were_updated_since(closed: Closed) -> None:
 
 def test_pull_requests_that_show_nothing(closed: Closed) -> None:
     """One from a fork, one that was not merged, and one that is no ancestor are not asked for their plans."""
-    closed.pulls = closed.pulls[:4]
-    closed.pulls[1]["head"]["repo"] = {"full_name": "fork/hooks"}
-    closed.pulls[2]["merged_at"] = None
+    closed.pulls = closed.pulls[:5]
+    closed.pulls[2]["head"]["repo"] = {"full_name": "fork/hooks"}
+    closed.pulls[3]["merged_at"] = None
     assert 2 == len(list(job.merged()))
-    assert ["head_sha=head-3", "head_sha=head-0"] == closed.asked
+    assert ["head_sha=head-4", "head_sha=head-1"] == closed.asked
+
+
+def test_merge_commit_that_is_named_late(closed: Closed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pull request of the commit is waited for, also if others are there already."""
+    late = closed.pulls.pop()
+    monkeypatch.setattr(time, "sleep", lambda seconds: closed.pulls.extend([late] * (seconds == 2)))
+    monkeypatch.setattr(job, "WAITS", (0, 2, 4))
+    assert ([], ["head_sha=head-449"]) == (next(job.merged()), closed.asked)
+
+
+@pytest.mark.parametrize(("run", "kept", "counts"), [
+    ({}, {}, True), ({"path": "other.yml"}, {}, False), ({"head_repository": None}, {}, False),
+    ({}, {"name": "other"}, False), ({}, {"expired": True}, False), ({}, {"size_in_bytes": job.LARGEST}, False),
+])  # fmt: skip
+def test_plan_that_was_kept(closed: Closed, monkeypatch: pytest.MonkeyPatch, run: Any, kept: Any, counts: bool) -> None:
+    """It counts if a run of this workflow and repository kept it, and if it can still be had, and is no flood."""
+    row = {"id": 7, "path": f"{CALLER}@refs/heads/main", "head_repository": {"full_name": REPOSITORY}, **run}
+    kept = {"name": "reconciler-plan-1", "size_in_bytes": 1, "expired": False, **kept}
+    closed.answers = {"actions/runs": {"workflow_runs": [row]}, "actions/runs/7/artifacts": {"artifacts": [kept]}}
+    monkeypatch.setattr(job, "_download", lambda *_: ["plan.json"])
+    monkeypatch.setattr(job, "load_plan", lambda _: plan(A))
+    assert [plan(A)] * counts == next(job.merged())

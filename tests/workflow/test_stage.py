@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,7 +22,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 
     def gh(*words: str, stdin: object = None) -> Any:
         if stdin is None:
-            return [seen.comments]
+            return [seen.comments] if "--paginate" in words else []
         seen.written.append((words, stdin))
         return None
 
@@ -61,22 +62,39 @@ def test_comment_of_an_earlier_run(stage: Any) -> None:
     assert ("api", "-X", "PATCH", "repos/partner/hooks/issues/comments/4", "--input", "-") == words
 
 
-def test_comment_that_is_cut(stage: Any) -> None:
-    """A comment that is cut says so in its first line, and links the summary."""
-    _, text = comment(stage, "### Plan\n```sh\n" + "x" * 20 * 10_000)
+@pytest.mark.parametrize("fence", ["", "```sh\n", "```sh\n```\n"])
+def test_comment_that_is_cut(stage: Any, fence: str) -> None:
+    """A comment that is cut says so in its first line, links the summary, and ends a block that is open."""
+    _, text = comment(stage, f"### Plan\n{fence}" + "xyz\n" * 50_000)
     lines = text.split("\n")
+    assert (2 * bool(fence), True, set()) == (text.count("```"), len(text) > 64_000, {"x", "xy"} & {*lines})
     assert "**This is cut: [the summary](https://github.com/partner/hooks/actions/runs/7) is whole.**" == lines[1]
     assert len(text) < 65_536
 
 
-@pytest.mark.parametrize(
-    ("needs", "after"),
-    [("needs: first", "staging"), ("needs: [tests, first]", "staging"), ("needs: tests", ""), ("", "")],
-)
+@pytest.mark.parametrize(("needs", "after"), [
+    ("needs: first", "staging"), ("needs: [tests, first]", "staging"), ("needs: tests", ""), ("", ""),
+])  # fmt: skip
 def test_stage_before(stage: Any, needs: str, after: str) -> None:
     """The stages are the jobs of the workflow that name one; one follows the stage that its job needs."""
     (stage.path / "workflow.yml").write_text(
-        "jobs:\n  tests: {steps: []}\n  first:\n    with: {stage: staging}\n"
+        "jobs:\n  tests: {with: {config: c}}\n  first:\n    with: {stage: staging}\n"
         f"  second:\n    with: {{stage: production}}\n    {needs}\n"
     )
     assert {"staging": "", "production": after} == stage.script.stages()
+
+
+@pytest.mark.parametrize(("moved", "stops"), [("config", True), (".github", True), ("README.md", False)])
+def test_tip(stage: Any, monkeypatch: pytest.MonkeyPatch, moved: str, stops: bool) -> None:
+    """What is approved is what the default branch has: its desired state, and what decides on it."""
+    monkeypatch.setattr(job, "git", lambda *words: words[-1] if words[-1].endswith(f":{moved}") else "same")
+    with pytest.raises(SystemExit) if stops else nullcontext():
+        stage.script.tip()
+
+
+def test_plan_that_failed(stage: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is no plan, whatever was printed and written before."""
+    monkeypatch.setattr(job, "reconciler", lambda *_: (1, "<!-- a report -->"))
+    with pytest.raises(SystemExit):
+        stage.script.plan()
+    assert not (stage.path / "plan.md").exists()

@@ -64,15 +64,12 @@ def test_secrets_do_not_stand_for_variables(step: Any) -> None:
     assert {"RECONCILER_RECIPIENTS": "age1", f"{target}_CLIENT_SECRET": "s1"} == known
 
 
-def test_command(step: Any) -> None:
-    """The command is taken apart without a shell, and its exit code is the step's."""
+def test_command(step: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command is taken apart without a shell, and its exit code is the step's. A file of a run is fetched."""
+    monkeypatch.setattr(job, "_file", lambda number, name: f"{number}-{name}")
+    assert ("state", "recover", "12-kept") == step("state recover run:12/kept", {}, {})["words"]
     seen = step("plan -t '*/staging' '$(id)'", {}, {})
     assert (("plan", "-t", "*/staging", "$(id)", "--format", "markdown"), 3) == (seen["words"], seen["code"])
-
-
-def test_only_secret_set_reads_the_secret(step: Any) -> None:
-    """No other command has the secret on its standard input."""
-    assert step("state recover -", {"SUBSCRIPTION_SECRET": "hush"}, {})["stdin"] == ""
 
 
 def test_text_is_escaped(step: Any) -> None:
@@ -82,9 +79,10 @@ def test_text_is_escaped(step: Any) -> None:
 
 
 def test_secret_of_a_subscription(step: Any) -> None:
-    """`secret set` reads SUBSCRIPTION_SECRET, only where the environment names the recipients."""
+    """`secret set` alone reads SUBSCRIPTION_SECRET, and only where the environment names the recipients."""
     secrets = {"SUBSCRIPTION_SECRET": "hush"}
+    assert "" == step("state recover -", secrets, {})["stdin"]
     seen = step("secret set europe/staging/offers --yes", secrets, {"RECONCILER_RECIPIENTS": "age1"})
     assert "hush" == seen["stdin"]
     assert "SUBSCRIPTION_SECRET" not in seen["environment"]
-    assert "words" not in step("secret set europe/staging/offers --yes", secrets, {})
+    assert "words" not in step("secret set europe/staging/offers --yes", secrets, {"RECONCILER_RECIPIENTS": ""})
