@@ -54,7 +54,8 @@ def test_absolute_paths(tmp_path: Path) -> None:
 ])  # fmt: skip
 def test_no_places(tmp_path: Path, place: str, name: str) -> None:
     """A value that names no place is an error of its own."""
-    assert raised(SettingsError, open_store, place, tmp_path / "config", tmp_path / "cache").name == name
+    message = raised(SettingsError, open_store, place, tmp_path / "config", tmp_path / "cache")
+    assert (message.name, message.where) == (name, "--state")
 
 
 @pytest.mark.parametrize("place", PLACES_WITH_CREDENTIALS)
