@@ -144,7 +144,7 @@ def test_a_secret_is_covered_in_every_spelling(tmp_path: Path, written: str) -> 
     """As it is, as YAML quotes it, and percent-encoded in part, in full, for a form, and in lower case."""
     config = write(tmp_path, {"a.yaml": f"{TARGETS}# {written}"})
     found = mistakes_in(config, {STAGING_SECRET: """Zk3v w8/r'T5"uX2y\\B9nMü"""})
-    assert ["secret"] == [each.name for each in found]
+    assert [("secret", 3)] == [(each.name, each.place and each.place.column) for each in found]
 
 
 @pytest.mark.parametrize("name", [
