@@ -62,7 +62,7 @@ def make_directory(path: Path, mode: int) -> None:
 
 def sync_directory(path: Path) -> None:
     """Wait until the names in a directory are on disk."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
@@ -193,7 +193,7 @@ def _holder(descriptor: int) -> str:
     with suppress(OSError, ValueError):
         for line in _PROC_LOCKS.read_text(encoding="ascii").splitlines():
             match line.split():
-                case [_, "FLOCK", _, _, pid, where, *_] if where == file and int(pid) > 0:
+                case [_, "FLOCK", _, _, pid, where, *_] if where == file:
                     name = Path(f"/proc/{pid}/comm").read_text(encoding="ascii", errors="backslashreplace")
                     return f"process {pid} ({name.rstrip()})"
     return "another process"

@@ -94,7 +94,7 @@ class Server(ThreadingHTTPServer):
         self._most = connections
         self._lock = Lock()
         self._reading, self._answering = dict[Thread, Any](), dict[Thread, Any]()
-        self._acceptor = Thread(target=self.serve_forever, args=(0.02,), name="acceptor", daemon=True)
+        self._acceptor = Thread(target=self.serve_forever, args=(0.02,), daemon=True)
         try:
             super().__init__(("127.0.0.1", port), cast("Any", _Connection))
         except (OSError, OverflowError) as problem:

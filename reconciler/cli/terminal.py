@@ -137,7 +137,6 @@ class Terminal:
         """Write to stderr. A failure is ignored, because calls may be in flight."""
         with suppress(OSError, ValueError):
             sys.stderr.write(f"{_CLEAR if self.has_live_line else ''}{text}")
-            sys.stderr.flush()
 
     def _layout(self, stream: TextIO) -> text_of.Layout:
         width = columns(stream) if stream.isatty() else None

@@ -149,7 +149,7 @@ def _decode(text: str, encoding: str) -> bytes:
     """
     if encoding == "hex":
         return bytes.fromhex(text) if _HEX.fullmatch(text) else b""
-    plain = text.rstrip("=").replace("-", "+").replace("_", "/")
+    plain = text.replace("-", "+").replace("_", "/")
     try:
         return b64decode(plain + "=" * (-len(plain) % 4), validate=True)
     except ValueError:

@@ -33,8 +33,8 @@ class NotificationSender:
         self._world = world
         self._closed, self._lock = False, Lock()
         self._open: set[socket] = set()
-        self._pool = ThreadPoolExecutor(_WORKERS, "sandbox-delivery")
-        self._scheduler = Thread(target=self._schedule, name="sandbox-scheduler", daemon=True)
+        self._pool = ThreadPoolExecutor(_WORKERS)
+        self._scheduler = Thread(target=self._schedule, daemon=True)
 
     def start(self) -> None:
         self._scheduler.start()
@@ -61,8 +61,7 @@ class NotificationSender:
                 left = self._world.seconds_left()
                 if self._closed:
                     return
-                if left is None or left > 0:
-                    self._world.changed.wait(left)
+                self._world.changed.wait(left)
 
     def _deliver(self, delivery: Delivery, subscription: Subscription) -> None:
         parts = urlsplit(subscription.url)
@@ -88,7 +87,6 @@ class NotificationSender:
         sock: socket = connection.sock
         # The connection's own timeout restarts with each byte; the timer limits the whole call.
         timer = Timer(ANSWER_WITHIN, _cut, (sock,))
-        timer.daemon = True
         timer.start()
         try:
             with self._lock:

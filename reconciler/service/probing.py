@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -46,12 +46,6 @@ class Prober:
         self._clock = clock
         self._transport = Transport()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._transport.close()
-
     def probe(self, url: str) -> Probe:
         """Send a HEAD request to `url` and return the result. Raises nothing."""
         asked = self._clock()
@@ -71,8 +65,7 @@ def examine_server(url: str, *, of_service: bool, timeout: float) -> Iterator[Fi
     if is_placeholder(url):
         yield Finding("server", Health.SKIPPED, Message("server-placeholder", "a new project's placeholder", origin))
         return
-    with Prober(timeout) as prober:
-        probe = prober.probe(f"{origin}/")
+    probe = Prober(timeout).probe(f"{origin}/")
     if probe.problem is not None:
         field = "base_url or auth_url" if of_service else "webhookUrl"
         advice = step(f"check this {field}, the network, the proxy, and the certificates in SSL_CERT_FILE")

@@ -144,7 +144,7 @@ class Transport:
                 mounts={"http://": None},
                 headers=_HEADERS,
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-                limits=httpx.Limits(max_connections=None, max_keepalive_connections=0),
+                limits=httpx.Limits(max_connections=None),
                 follow_redirects=False,
                 event_hooks={"response": [_note_head]},
             )

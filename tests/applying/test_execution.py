@@ -82,10 +82,11 @@ def test_everything_planned_is_carried_out() -> None:
 
 
 def test_no_more_calls_are_in_flight_than_allowed() -> None:
-    """However many creates there are."""
-    case = Apply(wanting(*"abcdefgh"), takes=0.01)
+    """However many creates there are; and the store is asked for one thing at a time, by one more thread."""
+    case, before, seen = Apply(wanting(*"abcdefgh"), takes=0.01), {*threading.enumerate()}, set[int]()
+    case.caller.on_send = lambda _: seen.add(len({*threading.enumerate()} - before))
     applied = apply(case, Limits(parallelism=3))
-    assert (Verdict.DONE, 3) == (applied.verdict, case.caller.at_once)
+    assert (Verdict.DONE, 3, {3 + 1}) == (applied.verdict, case.caller.at_once, seen)
 
 
 def test_what_another_run_did_counts_as_done() -> None:

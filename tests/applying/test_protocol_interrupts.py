@@ -55,6 +55,7 @@ def test_a_store_that_hangs_is_given_up_after_an_interrupt() -> None:
     assert bench.steady + 7.0 == bench.run.wake_at
     bench.wait(7.0)
     assert (True, 2) == (bench.run.finished, len(bench.queue.unrecorded))
+    assert "store-timeout" == (bench.queue.problem and bench.queue.problem.name)
 
 
 def test_an_intent_that_the_store_does_not_take_after_an_interrupt_is_not_sent() -> None:

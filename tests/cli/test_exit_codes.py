@@ -89,6 +89,7 @@ def test_an_unexpected_error_is_a_line_without_its_text(where: str, project: Com
     assert (1, 1, True) == (ran.code, ran.err.count("\n"), "please report" in ran.err)
     assert (True, False) == (f"(ModuleNotFoundError at {__name__}:" in ran.err, "secret" in ran.err)
     assert project("-v", "validate").err.count("reconciler.cli") > ran.err.count("reconciler.cli")
+    assert "internal-error" == json.loads(project("--log-format", "json", "validate").err)["name"]
 
 
 @pytest.mark.parametrize(

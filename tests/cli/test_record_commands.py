@@ -89,6 +89,8 @@ def test_what_weakens_a_gate_wants_to_be_agreed_to(project: CommandLine) -> None
     refused = project("state", "complete")
     assert (1, "", True) == (refused.code, refused.out, "with --yes\n  Or with --expect-digest sha256:" in refused.err)
     assert "what exists is recorded: loss " in refused.err
+    told = project("--log-format", "json", "state", "complete").err.splitlines()[-1]
+    assert "no-terminal" == json.loads(told)["name"]
     shown = project.fine("state", "complete", "--dry-run").out
     digest = shown[shown.index("sha256:") :].split(". ")[0]
     assert f"--expect-digest {digest}\n" in refused.err
@@ -169,7 +171,7 @@ def test_a_contradiction_is_recorded_with_force_alone(applied: CommandLine) -> N
     applied.fine("removal", "confirm", OFFERS, "--yes")
     (shown,) = applied.fine("state", "show", OFFERS, "--format", "json").document
     words = ("state", "resolve", OFFERS, "--created", "--attempt", shown["attempt"], "--yes", "--note", "a ticket")
-    assert "Nothing was appended." in applied.fine(*words).out
+    assert applied.fine(*words).out.endswith("\n\nNothing was appended.\n")
     applied.fine(*words, "--force")
     assert ("a ticket" in applied.fine("state", "history").out, statuses(applied)[OFFERS]) == (True, "live")
     assert "expected --created or --not-created" in applied("state", "resolve", OFFERS, "--force").err

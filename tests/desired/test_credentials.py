@@ -141,10 +141,10 @@ def test_a_private_key_is_covered(tmp_path: Path, text: str) -> None:
     "Zk3v%20w8/r'T5%22uX2y%5CB9nM%C3%BC", "Zk3v+w8%2Fr%27T5%22uX2y%5CB9nM%C3%BC",
 ])  # fmt: skip
 def test_a_secret_is_covered_in_every_spelling(tmp_path: Path, written: str) -> None:
-    """Plain, as YAML quotes it, and percent-encoded in any way, though its target has a mistake."""
+    """As it is, as YAML quotes it, and percent-encoded in any way, though its target has a mistake."""
     config = write(tmp_path, {"a.yaml": f"{TARGETS}    overlap: x # {written}"})
-    found = mistakes_in(config, {"RECONCILER_USA_STAGING_CLIENT_SECRET": """Zk3v w8/r'T5"uX2y\\B9nMü"""})
-    assert ["invalid-value", "secret"] == [each.name for each in found]
+    found = mistakes_in(config, {STAGING_SECRET: """Zk3v w8/r'T5"uX2y\\B9nMü"""})
+    assert [("invalid-value", 14), ("secret", 18)] == [(each.name, each.place and each.place.column) for each in found]
 
 
 @pytest.mark.parametrize("name", [

@@ -10,7 +10,7 @@ from support.configs import TARGETS, assert_mistakes, load_beside_targets, marke
 
 from desired.mistaken import KEY, MISTAKEN, in_subscription
 from reconciler.desired import load, load_sound, merging
-from reconciler.desired.mistakes import shown
+from reconciler.desired.mistakes import Mistakes, Positioned, shown
 from reconciler.errors import ConfigError, Step
 
 UNDECLARED = "subscriptions: {¦europe/stagin: {}}\n"
@@ -256,6 +256,11 @@ def test_very_many_mistakes_are_counted(tmp_path: Path) -> None:
     assert [*range(1, 101), *range(1, 101), 1] == [each.place.line for each in found if each.place]
     # to look for what was meant takes time, in a file with many mistakes
     assert [False, True] == ["did you mean" in each.what for each in (found[0], found[-1])]
+    mistakes, at, meant = Mistakes(), Positioned("a.yaml", 0, 0), list[str | None]()
+    for number in range(102):
+        meant.append(mistakes.nearest("key", ["keys"], at))
+        mistakes.add("unknown-key", at, str(number))
+    assert ["keys"] * 101 + [None] == meant
 
 
 @pytest.mark.parametrize(

@@ -45,12 +45,11 @@ MUTABLE = {
 }  # fmt: skip
 """The structs that something is collected in, or that are read and thrown away."""
 SEEN_OTHERWISE = {
-    "bad-pattern", "clock-right", "clock-skewed", "codes-move", "copy-step", "demo-failed", "failpoint",
-    "home-missing", "internal-error", "lead-answer-cut", "lead-not-json", "no-answer", "no-terminal",
-    "no-verification", "not-agreed", "not-approved", "nothing-lost", "notification-ambiguous", "os-error",
-    "other-contents", "plan-not-saved", "record-aside", "recovery-unreadable", "removal-cancelled", "secret-not-masked",
-    "sent-again", "sent-again-later", "setting-out-of-range", "stdout-unwritable", "store-timeout",
-    "surplus-requested", "target-undeclared", "to-be-replaced", "usage", "waits-for-removal",
+    "bad-pattern", "clock-right", "clock-skewed", "codes-move", "demo-failed", "failpoint", "home-missing",
+    "lead-answer-cut", "lead-not-json", "no-answer", "no-verification", "not-agreed", "not-approved", "nothing-lost",
+    "notification-ambiguous", "os-error", "plan-not-saved", "record-aside", "recovery-unreadable", "removal-cancelled",
+    "secret-not-masked", "sent-again", "sent-again-later", "setting-out-of-range", "surplus-requested",
+    "target-undeclared", "to-be-replaced", "usage", "waits-for-removal",
 }  # fmt: skip
 """The messages of which tests look at what they say, or at what they do, and not at the name."""
 _QUIET = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}

@@ -25,7 +25,7 @@ SAME = [
 OTHERS = [
     "https://api.example:8443", "https://api.example:80", "http://api.example", "http://api.example:443",
     "https://api.example/eu/v1", "https://api.example/EU", "https://api.example/a/b", "https://api.example/a%25b",
-    "https://api.example/v1.2", "https://[::1]/x", "https://api.example/v1.2/x", "https://api.example/v1.2//x",
+    "https://api.example/v1.2", "https://[::1]/x", "https://api.example/v1.2/X", "https://api.example/v1.2//x",
 ]  # fmt: skip
 
 

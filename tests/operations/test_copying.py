@@ -192,7 +192,8 @@ def test_prepare_names_the_steps_left() -> None:
                 Copy(project, A, B).carry_out()
         before = [project.stores[place].data for place in (A, B)]
         shown = Copy(project, A, B).prepare().shown
-        assert ([message.where for message in shown], "(out of 6)" in shown[-1].what) == (left, number < 2)
+        steps = [(message.name, message.where) for message in shown]
+        assert (steps, "(out of 6)" in shown[-1].what) == ([("copy-step", place) for place in left], number < 2)
         assert [project.stores[place].data for place in (A, B)] == before
     Copy(project, A, B).carry_out()
     assert "another loss" in Copy(project, B, A).prepare().shown[0].what

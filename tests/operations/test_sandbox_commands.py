@@ -45,6 +45,7 @@ def test_env_file_is_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for _ in range(2):
         with sandbox_served(0, [STAGING], None, tmp_path / ".env") as sandbox:
             assert sandbox.url in (tmp_path / ".env").read_text()
+            assert 1 == len([*tmp_path.glob("reconciler-sandbox-*")])
     assert [tmp_path / ".env"] == [*tmp_path.iterdir()]
 
 

@@ -137,6 +137,8 @@ def test_exchanged_urls(scene: Scene, mode: Replace, held_at: str, wanted_at: st
     scene.request(scene.attempts[0].id)
     assert not [change for change in scene.changes() if "urls-exchanged" in warned(change)]  # its old one is leaving
     scene.cancel(scene.attempts[0].id)
+    scene.hold("a", "ONB10001", f"{wanted_at}b")
+    assert not [change for change in scene.changes() if "urls-exchanged" in warned(change)]  # it has moved already
     scene.want("b", "ONB10002", hooks("c"))
     assert not [change for change in scene.changes() if "urls-exchanged" in warned(change)]
 

@@ -188,11 +188,11 @@ def test_malformed_head(server: Server, desk: Desk, head: bytes) -> None:
     )),
     (b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", b"0\r\n\r\n", 400),
     *((b"Transfer-Encoding: chunked\r\n", body, 400) for body in (
-        b"\r\n", b"-1\r\n", b"0x2\r\n{}\r\n", b"2\n{}\r\n", b"2\r\n{}{}\r\n0\r\n\r\n",
+        b"\r\n", b"-1\r\n", b"0x2\r\n{}\r\n", b"2\n{}\r\n", b"2\r\n{}{}0\r\n\r\n",
         b"2;\r\r\n{}\r\n0\r\n\r\n", b"0" * 5000, b"0\r\nX: y\r\n\r\n", b"5\r\n{}", b"1" * 17 + b"\r\n",
     )),
     (b"Transfer-Encoding: chunked\r\n", b"FFFFFF\r\n", 413), (b"Content-Length: 5\r\n", b"{}", 400),
-    (b"X: " + b"y" * 70_000 + b"\r\n", b"", 431), (b"X: y\r\n" * 11_000, b"", 431),
+    *((b"X: " + b"y" * 70_000 + end, b"", 431) for end in (b"\n", b"\r\n")), (b"X: y\r\n" * 11_000, b"", 431),
 ])  # fmt: skip
 def test_framing(server: Server, desk: Desk, head: bytes, body: bytes, status: int) -> None:
     """Lengths and codings that are not plain are refused; so is what is too large. No other request is read after."""
@@ -239,7 +239,7 @@ def test_any_head_is_read_or_refused(data: bytes) -> None:
 
 
 def test_failing_handler() -> None:
-    """A defect is a 500 without a word of it, and reported; so is an answer that cannot be sent."""
+    """A defect is a 500 without a word of it, and reported; so is what fails as an answer is sent."""
     failures, answers = list[Exception](), [ValueError("s3cret"), Response(200, headers=(("X-A", "\u20ac"),))]
     with Server(0, Mock(side_effect=answers), failed=failures.append) as server:
         assert Answered(500, "") == post(server.url, b"{}")

@@ -14,6 +14,7 @@ from threading import Barrier
 import pytest
 from support.late_locks import during_the_wait
 from support.notified import notification
+from support.refusals import raised
 
 from reconciler.errors import SettingsError
 from reconciler.http_messages import Request, Response
@@ -46,6 +47,8 @@ class Bench:
     def send(self, body: bytes = notification(), target: str = "/offers", method: str = "POST") -> int:
         headers = (("Host", "a.example"), ("X-A", "b"))
         self.answer = self.receiver.handle(Request(method, target, headers, body))
+        told = self.reported[-1]
+        assert (method, target, body) == (told.method, told.request.path, told.request.body)
         return self.answer.status
 
     @property
@@ -261,12 +264,12 @@ class TestFile:
         file = tmp_path / "n.jsonl"
         line = line_of(Captured("2026-01-01T00:00:00Z", "C", "/"))
         monkeypatch.setattr(capture_file, "LINE_LIMIT", len(line) * 2 + 9)
-        for torn in (line[:9], line + line[:9], line * 3 + line[:9]):
-            file.write_bytes(torn)
+        for whole, torn in ((b"", line[:9]), (line, line[:9]), (line * 3, line[:9]), (line, line[:1])):
+            file.write_bytes(whole + torn)
             captures = CaptureFile(file)
             captures.append(b"{}\n")
             captures.close()
-            assert torn[:-9] + b"{}\n" == file.read_bytes()
+            assert whole + b"{}\n" == file.read_bytes()
 
     @pytest.mark.parametrize("failing", [1, 2])
     def test_failed_write_of_many(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: int) -> None:
@@ -308,6 +311,7 @@ class TestFile:
 
     def test_no_file(self, tmp_path: Path) -> None:
         """A directory, a device and a missing directory are refused."""
-        for path in (tmp_path, tmp_path / "missing" / "n.jsonl", type(tmp_path)("/dev/null")):
-            with pytest.raises(SettingsError):
-                CaptureFile(path)
+        for path in (tmp_path, tmp_path / "missing" / "n.jsonl", Path("/dev/null")):
+            message = raised(SettingsError, CaptureFile, path)
+            name = "other-contents" if path == Path("/dev/null") else "unwritable-capture"
+            assert (name, str(path)) == (message.name, message.where)

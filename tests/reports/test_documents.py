@@ -222,6 +222,12 @@ def test_equal_sides_do_not_differ() -> None:
     assert differences({"a": {"x"}}, {"a": {"x"}}) == ()
 
 
+def test_any_texts_can_differ() -> None:
+    """Also those that cannot be encoded."""
+    found = differences({"a": {"\ud800"}}, {"a": {"b"}})
+    assert [("", "b"), ("\ud800", "")] == [(field.before, field.after) for field in found]
+
+
 @pytest.mark.parametrize(
     ("status", "said"), [(Status.LIVE, "created between"), (Status.UNKNOWN, "if it exists, it was created between")]
 )

@@ -167,7 +167,7 @@ def test_bad_probabilities(probabilities: dict[str, float], message: str, tmp_pa
 
 @given(st.integers(), st.dictionaries(st.sampled_from(FAULT_NAMES), st.floats(0, 0.01), max_size=9))
 @settings(max_examples=30)
-@example(7, {"500": 0.5, "403": 0.5})
+@example(7, {"500": 0.5, "403": 0.5, "503": 0.0})
 def test_one_seed_is_one_sequence(seed: int, probabilities: dict[str, float]) -> None:
     """Two plans of one seed draw the same, in whatever order faults are given, and whatever another endpoint draws."""
     one, other = FaultPlan(probabilities, seed), FaultPlan(dict(reversed(probabilities.items())), seed)

@@ -192,7 +192,7 @@ def test_state_and_removal(sandbox: Sandbox) -> None:
     answer = create(sandbox).document
     wanted = {"subscriptionId": answer["subscriptionId"]}
     assert 200 == call("POST", f"{sandbox.url}/_sandbox/remove", wanted).status
-    assert 404 == call("POST", f"{sandbox.url}/_sandbox/remove", wanted).status
+    assert "not_found" == call("POST", f"{sandbox.url}/_sandbox/remove", wanted).document["error"]
     values: list[object] = [None, 1, [], {}, [answer["subscriptionId"]], ""]
     for other in [{}, *({"subscriptionId": value} for value in values)]:
         assert 404 == call("POST", f"{sandbox.url}/_sandbox/remove", other).status

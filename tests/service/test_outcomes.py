@@ -119,6 +119,13 @@ def test_the_words_of_a_json_error(body: bytes, detail: str) -> None:
         assert named + detail == outcome_of(reply(int(named[5:8]), body), ["hunter2hunter2"]).detail
 
 
+@pytest.mark.parametrize(("values", "length", "told"), [(2000, 4096, ": x"), (2001, 4096, ""), (2000, 4097, "")])
+def test_a_body_with_too_much_to_search_for_secrets_is_not_shown(values: int, length: int, told: str) -> None:
+    """Too many values, or values that may be secret and are too long together."""
+    body = json.dumps({"message": "x", "token": "a" * length, "others": [0] * (values - 4)}).encode()
+    assert f"HTTP 400 Bad Request{told}" == outcome_of(reply(400, body), ()).detail
+
+
 def test_a_detail_is_short() -> None:
     """However much a server says, there or in a date."""
     answer = outcome_of(reply(400, b'{"message": "not %s"}' % (b"long " * 10_000), date="x" * 99), ())

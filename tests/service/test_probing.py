@@ -60,8 +60,7 @@ def test_how_far_the_clock_is_off(serve: Serve, asked: float, answered: float, a
     clock = Mock(side_effect=[1.8e9 + asked, 1.8e9 + answered])
     with time_machine.travel(1.8e9, tick=False):
         response = dated(0)
-    with Prober(5, clock) as prober:
-        assert ahead == prober.probe(serve(say(response)).url).ahead
+    assert ahead == Prober(5, clock).probe(serve(say(response)).url).ahead
 
 
 @pytest.mark.parametrize("date", ["", "soon", "Mon, 99 Foo 2030 00:00:00 GMT", "+999999999999 Jan 1 24:61"])

@@ -304,9 +304,10 @@ class TestUnknown:
     def test_a_thread_ends_with_its_call(self, serve: Serve, transport: Transport) -> None:
         """Nothing is left behind of a call that timed out: neither thread nor socket."""
         server = serve(wait_for_hangup)
-        post(transport, server.url, 0.1)
+        threads: dict[str, threading.Thread] = {}
+        post(transport, server.url, 0.1, lambda: bool(threads.setdefault("", threading.current_thread())))
         finish_calls()
-        assert [] == [thread for thread in threading.enumerate() if thread.name == "exchange"]
+        assert [("exchange", False)] == [(thread.name, thread.is_alive()) for thread in threads.values()]
         gc.collect()  # a socket that was not closed would warn, which fails the test
 
 

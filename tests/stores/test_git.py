@@ -29,7 +29,7 @@ HEAD = "state-head"
 
 @pytest.fixture(autouse=True)
 def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(branch, "_PAUSES", (0.0, 0.01, 0.01))
+    monkeypatch.setattr(branch, "_PAUSES", (0.0, 0.01, 0.02))
 
 
 @pytest.fixture
@@ -112,7 +112,8 @@ def test_a_server_that_moves_one_branch_at_a_time(plain_world: GitWorld, wrap: C
     store = plain_world.open()
     head = add(store, "w")
     head = add(store, "x")
-    assert (plain_world.root / "bin" / "git.log").read_text().split().count("push") == 3 + 2
+    words = (plain_world.root / "bin" / "git.log").read_text().split()
+    assert (words.count("push"), words.count("ls-remote")) == (3 + 2, 4)
     assert head == plain_world.open(machine="b").read().second
     store.append(head, linked(head, 4, [named("y")])[0], "y")
     assert (["", "line 2", "w", "x", "y"], head) == (names_of(store), store.read().second)
@@ -208,16 +209,20 @@ def test_second_branch_of_something_else(git_world: GitWorld, store: Store) -> N
     assert store.read().second == ""
 
 
-def test_push_between_two_lists(git_world: GitWorld, store: Store, wrap: Callable[[str], None]) -> None:
+def test_push_between_two_lists(
+    git_world: GitWorld, store: Store, wrap: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A head that the record does not have yet, since they were listed in turn, is looked at again, not long."""
     old = git_world.tip()
     head = add(store, "x")
+    monkeypatch.setattr(branch, "time", clock := Mock())
     once = git_world.root / "once"
     wrap(f'echo "$1" >>"$0.log"; [ "$1" = ls-remote ] && [ -e {once} ] || exec "$GIT" "$@"\ncat {once}; rm {once}')
     for machine in ("", "b"):
         once.write_text(f"{old}\trefs/heads/state\n{git_world.tip(HEAD)}\trefs/heads/{HEAD}\n")
         assert head.encode() in (git_world.open(machine=machine).read().data or b"")
     assert (git_world.root / "bin" / "git.log").read_text().split().count("fetch") == 1
+    assert [0.0, 0.01, 0.0] == [slept.args[0] for slept in clock.sleep.call_args_list]
 
 
 def test_identical_commit_of_another_run(git_world: GitWorld, store: Store) -> None:
@@ -371,8 +376,8 @@ def test_no_git(git_world: GitWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     assert refusal(StoreUnavailable, git_world.open) == "git-not-run"
 
 
-def test_damaged_cache(git_world: GitWorld, store: Store) -> None:
-    """A damaged copy in the cache is replaced, also if another process has just taken it away."""
+def test_damaged_cache(git_world: GitWorld, store: Store, wrap: Callable[[str], None]) -> None:
+    """A damaged copy in the cache is replaced, also if another process has just taken it away; or it is an error."""
     (copy,) = (git_world.root / "cache" / "git").glob("*.git")
     for file in (copy / "objects").rglob("*"):
         if file.is_file():
@@ -385,6 +390,8 @@ def test_damaged_cache(git_world: GitWorld, store: Store) -> None:
     copy.rename(git_world.root / "away")
     again._cache.renew()  # type: ignore[attr-defined]
     assert names_of(again)[2:] == ["x"]
+    wrap('[ "$1" != ls-tree ] || { echo "fatal: not a tree object" >&2; exit 128; }; exec "$GIT" "$@"')
+    assert refusal(StoreUnavailable, git_world.open().read) == "git-branch-not-read"
 
 
 def test_cache_locked(git_world: GitWorld, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -611,7 +618,8 @@ def test_credentials_are_not_shown(git_world: GitWorld, wrap: Callable[[str], No
     """Credentials in a remote's URL and in headers are in no place, message or repr, even if a server echoes them."""
     git_world.git("remote", "set-url", "origin", "https://ci:s3cr3t%2Ftoken@127.0.0.1:1/a.git")
     header = "Authorization: basic aGVhZGVyLXNlY3JldA=="
-    git_world.git("config", "http.https://127.0.0.1:1/.extraheader", header)
+    for value in ("", header):  # an empty one discards those before it
+        git_world.git("config", "--add", "http.https://127.0.0.1:1/.extraheader", value)
     git_world.git("config", "url.https://of-a-name@127.0.0.1:1/.insteadOf", "https://127.0.0.2:1/")
     wrap(
         '[ "$1" != ls-remote ] || { echo "fatal: https://ci:s3cr3t%2Ftoken@127.0.0.1:1/a.git s3cr3t/token'

@@ -55,7 +55,7 @@ def test_absolute_paths(tmp_path: Path) -> None:
 def test_no_places(tmp_path: Path, place: str, name: str) -> None:
     """A value that names no place is an error of its own; if a path may be meant, it says how to write one."""
     message = raised(SettingsError, open_store, place, tmp_path / "config", tmp_path / "cache")
-    assert (message.name, "./PATH" in str(message)) == (name, name == "place-unknown")
+    assert (message.name, message.where, "./PATH" in str(message)) == (name, "--state", name == "place-unknown")
 
 
 @pytest.mark.parametrize("place", PLACES_WITH_CREDENTIALS)

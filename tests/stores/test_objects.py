@@ -198,7 +198,7 @@ def test_other_record_below(bucket: FaultyBucket, store: ObjectStore) -> None:
     head = last_head(store.read().data or b"")
     bucket.versions["000001.jsonl"].append(sample()[0])
     message = raised(StoreUnavailable, store.append, head, linked(head, 3, [named("x")])[0], "x")
-    assert message.name == "objects-not-seen"
+    assert (message.name, message.where) == ("objects-not-seen", f"{store.place}/000002.jsonl")
 
 
 # Stores that lie, lag, or lose answers

@@ -65,6 +65,7 @@ class MemoryStore:
         return Stored(self.data, self.second)
 
     def append(self, head: str | None, lines: bytes, summary: str, *, second: str | None = None) -> None:
+        assert "\n" not in summary
         if self._failures:
             raise self._failures.pop(0)
         data = complete(self.data or b"")
