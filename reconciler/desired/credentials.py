@@ -77,7 +77,8 @@ def _forms(secret: str) -> set[str]:
 
     escaped = {quote(secret, safe=kept) for kept in ("", "/", "!#$&'()*+,/:;=?@")} | {quote_plus(secret)}
     lower = {re.sub("%[0-9A-F]{2}", lambda escape: escape[0].lower(), form) for form in escaped}
-    return {secret, json.dumps(secret)[1:-1], secret.replace("'", "''"), *escaped, *lower}
+    quoted = {json.dumps(secret, ensure_ascii=is_ascii)[1:-1] for is_ascii in (True, False)}
+    return {secret, *quoted, secret.replace("'", "''"), *escaped, *lower}
 
 
 def cover(file: File, known: Mapping[str, str], mistakes: Mistakes) -> File:

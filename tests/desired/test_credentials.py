@@ -138,7 +138,7 @@ def test_a_private_key_is_covered(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize("written", [
     """Zk3v w8/r'T5"uX2y\\B9nMü""", r"""Zk3v w8/r'T5\"uX2y\\B9nM\u00fc""", """Zk3v w8/r''T5"uX2y\\B9nMü""",
     "Zk3v%20w8%2Fr%27T5%22uX2y%5CB9nM%C3%BC", "Zk3v%20w8/r%27T5%22uX2y%5cB9nM%c3%bc",
-    "Zk3v%20w8/r'T5%22uX2y%5CB9nM%C3%BC", "Zk3v+w8%2Fr%27T5%22uX2y%5CB9nM%C3%BC",
+    "Zk3v%20w8/r'T5%22uX2y%5CB9nM%C3%BC", "Zk3v+w8%2Fr%27T5%22uX2y%5CB9nM%C3%BC", r"""Zk3v w8/r'T5\"uX2y\\B9nMü""",
 ])  # fmt: skip
 def test_a_secret_is_covered_in_every_spelling(tmp_path: Path, written: str) -> None:
     """As it is, as YAML quotes it, and percent-encoded in any way, though its target has a mistake."""
