@@ -95,7 +95,8 @@ def test_the_version_is_shown(reconciler: CommandLine) -> None:
 def test_completion_knows_the_commands(shell: str, reconciler: CommandLine) -> None:
     """The script asks the program, which answers from its table."""
     assert "Choose from: bash, zsh, fish\n" in reconciler("completion").err
-    assert "_RECONCILER_COMPLETE" in reconciler.fine("completion", shell).out
+    script = reconciler.fine("completion", shell).out
+    assert ("_RECONCILER_COMPLETE" in script, "_reconciler_completion" in script) == (True, True)
     for begun in ("", "p", "a", "t", "x"):
         names = [name for section in cli.sections.values() for name in section if name.startswith(begun)]
         assert names == [item.value for item in cli.shell_complete(_CONTEXT, begun)]

@@ -61,11 +61,16 @@ def test_refused(sandbox: Sandbox, changes: dict[str, Any], status: int, error: 
 
 
 def test_secret_of_another_client() -> None:
-    """Each client has its own secret, also where two have one provider; what it creates is its own."""
+    """Each client has its own secret and provider, also where two share one; what it creates is its own."""
     with Sandbox(accounts={STAGING: ("one", "first"), "usa/staging": ("other", "second")}) as sandbox:
         answers = [ask_token(sandbox, STAGING, changes={"client_secret": text}) for text in ("first", "second")]
+        variables = dict(sandbox.variables())
         create(sandbox, get_token(sandbox, "usa/staging"))
-    assert ([200, 401], "other") == ([answer.status for answer in answers], sandbox.world.created[0].account)
+        production = sandbox.world.targets["europe/production"]
+        strange = {"client_id": production.client_id, "client_secret": production.client_secret}
+        answers.append(ask_token(sandbox, STAGING, changes=strange))
+    assert ([200, 401, 401], "other") == ([answer.status for answer in answers], sandbox.world.created[0].account)
+    assert "other" == variables["RECONCILER_USA_STAGING_CLIENT_ID"]
 
 
 def test_staging_targets_share_a_provider(sandbox: Sandbox) -> None:

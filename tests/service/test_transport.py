@@ -301,9 +301,10 @@ class TestUnknown:
         assert Failure(True, "timed out after 0.5 s without an answer") == post(transport, server.url, 0.5)
         assert server.ended == 0 or script is wait_for_hangup
 
-    def test_a_thread_ends_with_its_call(self, serve: Serve, transport: Transport) -> None:
+    @pytest.mark.parametrize("script", [wait_for_hangup, drip(b"HTTP/1.1 200 OK\r\nX-Slow: ")])
+    def test_a_thread_ends_with_its_call(self, serve: Serve, transport: Transport, script: Script) -> None:
         """Nothing is left behind of a call that timed out: neither thread nor socket."""
-        server = serve(wait_for_hangup)
+        server = serve(script)
         threads: dict[str, threading.Thread] = {}
         post(transport, server.url, 0.1, lambda: bool(threads.setdefault("", threading.current_thread())))
         finish_calls()

@@ -119,7 +119,7 @@ def file(tmp_path: Path) -> Site:
 @pytest.fixture
 def git(git_world: GitWorld) -> Site:
     """A branch of the remote of a checkout."""
-    return Site("git:state", git_world.checkout / "config")
+    return Site("git:team/state", git_world.checkout / "config")
 
 
 @pytest.fixture(params=["file", "git", "s3", "azure", "postgres", "pgbouncer"])
