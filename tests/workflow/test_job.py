@@ -85,14 +85,6 @@ def test_store_credentials(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     assert "::add-mask::a=b\n::add-mask::c\n" == capsys.readouterr().err
 
 
-def run_of(**changes: object) -> dict[str, object]:
-    """Return a run of the default branch, with changes."""
-    own = {
-        "head_repository": {"full_name": "partner/hooks"}, "head_branch": "main", "event": "push", "head_sha": "ours",
-    }  # fmt: skip
-    return {**own, **changes}
-
-
 @pytest.mark.parametrize(
     ("changes", "is_taken"),
     [
@@ -108,8 +100,12 @@ def test_artifact_of_a_run(
 
     A commit that came with a merge was never the tip: what its workflow does, nobody has to have seen.
     """
+    run = {
+        "head_repository": {"full_name": "partner/hooks"}, "head_branch": "main", "event": "push", "head_sha": "ours",
+        **changes,
+    }  # fmt: skip
     monkeypatch.setattr(job, "git", lambda *words: "earlier\nours" + "\nmerged" * ("--first-parent" not in words))
-    monkeypatch.setattr(job, "get", lambda *_: run_of(**changes))
+    monkeypatch.setattr(job, "get", lambda *_: run)
     monkeypatch.setattr(job, "_download", lambda *_: [tmp_path / "recovered"])
     words = ["state", "recover", "run:12/unrecorded"]
     if is_taken:
