@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
+from support.refusals import raised
 from support.scene import BY, EUROPE, SERVICE, USA, Scene, commands, hooks, names, target
 
+from reconciler.errors import Refused
 from reconciler.model.address import Selection, TargetName
 from reconciler.model.desired import Overlap, Replace
 from reconciler.model.outcome import Outcome
@@ -219,3 +221,12 @@ def test_desired_twice_by_modes(refuses: tuple[TargetName, ...], *, later_is_liv
 
 
 # which targets and addresses
+
+
+def test_emptied(scene: Scene) -> None:
+    """Nothing desired of a target with something live is refused, also where something is of another one."""
+    scene.declare(target(USA, base_url=OTHER))
+    scene.hold("offers", "ONB10001", hooks("offers"))
+    scene.want("usa/staging/offers", "ONB10001", hooks("offers"))
+    message = raised(Refused, scene.plan, allow_empty=False)
+    assert ("nothing-desired", EUROPE) == (message.name, message.where)

@@ -214,3 +214,10 @@ def test_sent_again_by_itself_is_no_error(scene: Scene) -> None:
     (alert,) = apply_document(applied).alerts
     assert isinstance(alert, Alert)
     assert "Note" == alert.label
+
+
+def test_superseded_of_what_is_not_selected(scene: Scene) -> None:
+    """A selection leaves it out."""
+    scene.want("loans", "ONB10003", OWN)
+    scene.apply()
+    assert [1, 0] == [len(scene.plan(f"*/*/{name}").superseded) for name in ("offers", "loans")]
