@@ -84,9 +84,11 @@ def test_misspelt_names_among_targets_and_addresses() -> None:
     for unknown, meant in (
         ("eu/staging/ofers", "eu/staging/offers"), ("eu/stagng/offers", "eu/staging/offers"),
         ("eu/stagng", "eu/staging"), ("eu/staging/lones", "eu/staging/loans"), ("eu/prod/offer", "eu/prod/offers"),
-        ("eu/staging/b", ""), ("eu/staging/zzzz", ""), ("xx/staging/loans", ""),
+        ("eu/staging/b", ""), ("eu/staging/zzzz", ""), ("xx/staging/loans", ""), ("uss/staging", "us/staging"),
+        ("staging", ""),
     ):  # fmt: skip
         assert f" (did you mean {meant}?)" * bool(meant) == suggestion([unknown], known)
+    assert ["", ""] == [suggestion(["eu/staging"], known) for known in (ADDRESSES, [])]
     similar = ["load", "loans", "lone", "loaned", "cast", "cart", "catch", "chat"]
     for names, best in ((["cat"], "cart or cast or chat"), (["hat", "loan"], "chat or loans or loaned")):
         assert f" (did you mean {best}?)" == suggestion(names, similar)

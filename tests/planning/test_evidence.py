@@ -30,28 +30,12 @@ def observed(scene: Scene, *sightings: Sighting) -> list[Observed]:
     return [*match(scene.desired, scene.record, sightings).observed]
 
 
-def test_exact_url(scene: Scene) -> None:
-    """A recorded URL tells which it is, whatever the case of its host; the first and the last time count."""
-    url = "https://US.partner.example:443/offers?v=1"
-    sightings = [Sighting(at, "ONB10011", "/offers?v=1", url) for at in (LATER, "2026-11-20T13:00:00Z")]
-    assert [Observed(AMERICAN, US, "ONB10011", "2026-11-20T13:00:00Z", LATER)] == observed(scene, *sightings)
-
-
 def test_known_already(scene: Scene) -> None:
     """What the record knows already is left out."""
     scene.receive(EU, "ONB10011", at=LATER)
     sighting = Sighting(LATER, "ONB10011", "/offers?v=1", EU)
     assert [] == observed(scene, sighting)
     assert 1 == len(observed(scene, sighting, Sighting("2026-11-20T15:00:00Z", "ONB10011", "/offers?v=1", EU)))
-
-
-def test_path_alone(scene: Scene) -> None:
-    """Behind a tunnel the path tells, where only one subscription with that code has it."""
-    tunnel = "https://a-tunnel.example/offers?v=1"
-    (found,) = observed(scene, Sighting(LATER, "ONB10012", "/offers?v=1", tunnel))
-    assert (SERVICE, EU) == (found.base_url, found.url)
-    found_both = match(scene.desired, scene.record, [Sighting(LATER, "ONB10011", "/offers?v=1", tunnel)])
-    assert ((), (f"{EUROPE}/offers", f"{USA}/offers")) == (found_both.observed, found_both.unexplained[0].ambiguous)
 
 
 @pytest.mark.parametrize("is_gone", [True, False])
@@ -61,17 +45,6 @@ def test_recorded_url_is_no_tunnel(scene: Scene, *, is_gone: bool) -> None:
         scene.confirm(scene.attempts[1].id)
     found = match(scene.desired, scene.record, [Sighting(LATER, "ONB10012", "/offers?v=1", US)])
     assert ((), 1) == (found.observed, len(found.unexplained))
-
-
-@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_removed(scene: Scene, order: tuple[int, int]) -> None:
-    """What arrives where only removed subscriptions were speaks of the one that was removed last."""
-    held = [scene.hold("loans", "LOA10013", hooks("loans")) for _ in range(2)]
-    for number in order:
-        scene.confirm(held[number])
-    (found,) = match(scene.desired, scene.record, [Sighting(LATER, "LOA10013", "/loans", hooks("loans"))]).unexplained
-    assert found.removed is not None
-    assert held[order[1]] == found.removed.id
 
 
 @pytest.mark.parametrize(("code", "path"), [("ONB10013", "/offers?v=1"), ("ONB10011", "/offers"), ("ONB10012", "/")])

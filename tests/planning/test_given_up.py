@@ -82,24 +82,6 @@ def test_warned_of_nothing_else(scene: Scene) -> None:
     assert [] == warned(scene.change())
 
 
-def test_code_that_only_it_delivers(scene: Scene) -> None:
-    """While one of its codes is desired somewhere and live nowhere else, an endpoint must handle what it delivers."""
-    scene.want("offers", "ONB10001", OWN)
-    scene.apply()
-    scene.want("offers", "ONB10001 ONB10002", OWN)
-    assert [] == supersedes(scene)
-    scene.apply()
-    assert [scene.attempts[0].id] == supersedes(scene)
-
-
-def test_is_listed_until_it_is_settled(scene: Scene) -> None:
-    """The status shows a person what may exist beside what is in force."""
-    scene.apply()
-    assert "superseded" in render(status_document(scene.status()))
-    scene.resolve(scene.attempts[0].id, created=False)
-    assert "superseded" not in render(status_document(scene.status()))
-
-
 @pytest.mark.parametrize("url", [OWN, hooks("shared")])
 def test_wrong_word(url: str) -> None:
     """Wrongly said to be not created: with an URL of its own its first notification has its removal requested."""
@@ -174,16 +156,6 @@ def test_needless_retry_counts_again(scene: Scene) -> None:
     assert Block.UNRESOLVED is scene.change().block
 
 
-@pytest.mark.parametrize("url", [OWN, hooks("shared")])
-def test_ways_to_settle(url: str) -> None:
-    """An unknown create is settled by a person, or by an event if it has a URL of its own."""
-    scene = Scene()
-    scene.want("offers", "ONB10001", url)
-    scene.lose("offers", "ONB10001", url)
-    words = [step.command[2] for reason in scene.change().reasons for step in reason.steps]
-    assert words == ["resolve", "resolve", *(["observe"] if url == OWN else [])]
-
-
 @pytest.mark.parametrize("has_answer", [True, False])
 def test_nothing_to_do_before_it_is_sent_again(has_answer: bool) -> None:
     """Until its call is settled nobody is told to resolve it by hand: a later apply sends it again."""
@@ -225,7 +197,7 @@ def test_sent_again_is_not_forgotten(scene: Scene) -> None:
         assert document is listed or document.title == "No changes. 1 subscription matches the configuration."
     assert ("1 superseded create.", False) == (listed.title, "After" in render(listed))
     scene.resolve(lost.id, created=False)
-    assert lost.id not in render(plan_document(scene.plan()))
+    assert lost.id not in render(plan_document(scene.plan())) + render(status_document(scene.status()))
 
 
 def test_the_operator_is_not_asked_about_what_the_next_apply_sends_again(scene: Scene) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from support.scene import EUROPE, USA, Scene, actions, address_of, commands, hooks, names, target, warned
+from support.scene import EUROPE, USA, Scene, actions, address_of, commands, hooks, target, warned
 
 from reconciler.model.desired import Replace
 from reconciler.model.outcome import Outcome
-from reconciler.model.plan import Action, Block, Duplicate, Surplus
+from reconciler.model.plan import Action, Block
 from reconciler.model.record import Status
 from reconciler.planning.status import removals
 from reconciler.reports.plan import verdict
@@ -20,21 +20,6 @@ SPELLINGS = ["https://hooks.partner.example/", "HTTPS://HOOKS.partner.example:44
 def scene() -> Scene:
     """One target with an empty record, and nothing desired."""
     return Scene()
-
-
-@pytest.mark.parametrize("taker", ["new", f"{USA}/new"])
-def test_move_code(scene: Scene, taker: str) -> None:
-    """`overlap`: a code that moves is created beside the old one, on whichever target, which goes only after that."""
-    scene.declare(target(USA))
-    scene.hold("old", "ONB10001", hooks("old"))
-    scene.want(taker, "ONB10001", hooks("new"))
-    changes = {change.address.name: change for change in scene.changes()}
-    create, remove = changes["new"], changes["old"]
-    assert (Action.CREATE, ["moving-codes"]) == (create.action, warned(create))
-    assert (Action.REMOVE, (address_of(taker),)) == (remove.action, remove.depends_on)
-    assert ["not-desired", "after-takers"] == names(remove)
-    scene.apply()
-    assert [] == scene.changes()
 
 
 @pytest.mark.parametrize("held_at", SPELLINGS)
@@ -98,15 +83,6 @@ def test_swap_codes_wait(scene: Scene) -> None:
     assert [] == scene.changes()
 
 
-def test_move_code_between_desired(scene: Scene) -> None:
-    """A code moves between two desired subscriptions: created in one, surplus in the other, nothing is removed."""
-    held = scene.hold("old", "ONB10001 ONB10002", hooks("old"))
-    scene.want("old", "ONB10002", hooks("old"))
-    scene.want("new", "ONB10001", hooks("new"))
-    assert [("new", Action.CREATE)] == actions(scene.changes())
-    assert (Surplus(address_of("old"), held, ("ONB10001",)),) == scene.plan().targets[EUROPE].surplus
-
-
 def test_move_code_and_url(scene: Scene) -> None:
     """A URL changes and one code moves away: the old attempt goes only once both creates are done."""
     old = scene.hold("one", "ONB10001 ONB10002", hooks("old"))
@@ -146,26 +122,6 @@ def test_exchanged_urls(scene: Scene, mode: Replace, held_at: str, wanted_at: st
 # surplus and duplicates
 
 
-@pytest.mark.parametrize("secret", ["none", "second", "set"])
-def test_delivered_twice(scene: Scene, secret: str) -> None:
-    """Two creates of one route are both live: the older one is kept, or the one whose secret is stored."""
-    scene.want("offers", "ONB10001", hooks("offers"))
-    first = scene.lose("offers", "ONB10001", hooks("offers"))
-    scene.resolve(first, created=False)
-    url = hooks("offers").replace("hooks", "HOOKS")
-    second = scene.hold("offers", "ONB10001", url, response="sealed" if secret == "second" else None)
-    if secret == "set":
-        scene.keep_secret(second)
-    scene.hear(first, Outcome.CREATED)
-    kept, extra = (first, second) if secret == "none" else (second, first)
-    planned = scene.plan().targets[EUROPE]
-    assert (Duplicate(EUROPE, "ONB10001", scene.attempt(kept).url, (kept, extra)),) == planned.duplicates
-    assert ((), (Surplus(address_of("offers"), extra, ("ONB10001",)),)) == (planned.changes, planned.surplus)
-    scene.request(extra)
-    planned = scene.plan().targets[EUROPE]
-    assert ((), ()) == (planned.duplicates, planned.surplus)
-
-
 @pytest.mark.parametrize(("selected", "told"), [
     ((), {EUROPE, USA}), ((f"{EUROPE}/a", f"{USA}/c"), {EUROPE}), ((f"{EUROPE}/c", f"{USA}/b"), {USA}),
 ])  # fmt: skip
@@ -194,17 +150,3 @@ def test_all_delivered_twice(scene: Scene) -> None:
     for awaiting in told.awaiting:
         assert (True, False) == tuple(f"our reference: {awaiting.attempt.id}" in part for part in (delete, keep))
         assert (False, True) == tuple(awaiting.staying[0].id in part for part in (delete, keep))
-
-
-@pytest.mark.parametrize(("held", "wanted"), [
-    ("https://hooks.example.org/a", "https://HOOKS.example.org:443/a"),
-    ("https://HOOKS.example.org:443/a", "https://hooks.example.org/a"),
-    ("https://hooks.example.org:8443/a", "https://Hooks.Example.org:8443/a"),
-])  # fmt: skip
-def test_one_url_written_in_two_ways(scene: Scene, held: str, wanted: str) -> None:
-    """It is one: a route that another address has in force is not created again, and `state mv` is named."""
-    scene.hold("old", "ONB10011", held)
-    scene.want("old", "ONB10011", held)
-    scene.want("new", "ONB10011", wanted)
-    (change,) = scene.changes()
-    assert (address_of("new"), Action.BLOCKED, Block.ELSEWHERE) == (change.address, change.action, change.block)

@@ -39,32 +39,6 @@ def test_in_line(scene: Scene) -> None:
     assert pairs(scene).in_line
 
 
-def test_urls_as_written(scene: Scene) -> None:
-    """What counts is the URL as written, not what it comes to."""
-    for name, host in ((EUROPE, "eu"), (USA, "us")):
-        scene.want(f"{name}/offers", "ONB10011", f"https://{host}.example/offers", "https://{region}.example/offers")
-    assert compared(scene).in_line
-    scene.want(f"{USA}/offers", "ONB10011", hooks("offers"), "{hooks}/offers")
-    assert ["offers"] == [found.name for found in compared(scene).differences]
-
-
-@pytest.mark.parametrize("declared", ["offers", "usa/staging/offers", "*/staging/offers", "europe/*/offers"])
-def test_declared(scene: Scene, declared: str) -> None:
-    """A declared difference is set aside, with its reason."""
-    scene.drop(f"{USA}/offers")
-    scene.ignore = (declared,)
-    found = compared(scene)
-    assert (True, ()) == (found.in_line, found.unused)
-    assert [("offers", f"since {declared}")] == [(differs.name, why.reason) for differs, why in found.ignored]
-
-
-def test_gate_is_open(scene: Scene) -> None:
-    """All that the second desires is live in the first, whatever else is."""
-    scene.drop(f"{USA}/applications")
-    scene.apply()
-    assert pairs(scene, gate=True).in_line
-
-
 @pytest.mark.parametrize(
     "happens", ["nothing", "unknown", "fewer codes", "another URL", "awaiting removal", "not desired"]
 )

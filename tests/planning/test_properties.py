@@ -324,10 +324,6 @@ def test_overlap(scene: Scene) -> None:
 def test_no_target() -> None:
     """Nothing desired, nothing recorded, no target: an empty plan."""
     desired = Desired({}, {})
-    record = fold(linked(None, 0, [_begun()])[1])
+    record = fold(linked(None, 0, [Begun(at="2026-11-20T13:30:00Z", record="c0ffee")])[1])
     plan = make_plan(desired, record, Standing("state.jsonl"), Selection(), now=0.0)
     assert ([], {}, 0) == (plan.changes, plan.targets, plan.unchanged)
-
-
-def _begun() -> Begun:
-    return Begun(at="2026-11-20T13:30:00Z", record="c0ffee")

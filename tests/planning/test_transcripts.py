@@ -225,9 +225,9 @@ def test_messages_of_plans_are_there() -> None:
     """No life less may have them."""
     words = TRANSCRIPTS.read_text(encoding="utf-8").split()
     assert set() == {
-        "already-delivered", "also-delivers", "bad-pair", "cancel-removal", "declared-absent", "desired-again",
-        "desired-twice", "in-force-undeclared", "nothing-in-force", "removal-requested", "second-secret",
-        "still-delivers", "waits-for-unselected",
+        "after-takers", "already-delivered", "also-delivers", "bad-pair", "cancel-removal", "declared-absent",
+        "desired-again", "desired-twice", "in-force-undeclared", "no-match", "nothing-in-force", "removal-requested",
+        "second-secret", "still-delivers", "waits-for-unselected",
     }.difference(words)  # fmt: skip
 
 

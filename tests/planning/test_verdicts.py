@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.scene import EUROPE, USA, Scene, hooks, target
+from support.scene import USA, Scene, hooks, target
 
 from reconciler.model.plan import Applied, Verdict
 from reconciler.planning.planner import verdict_of_plan
@@ -80,31 +80,7 @@ def test_unresolved(scene: Scene) -> None:
     assert (Verdict.DONE, Verdict.DONE) == verdicts(scene, "*/*/offers")
 
 
-def test_retried(scene: Scene) -> None:
-    """What is sent again counts no more as unknown."""
-    scene.retry()
-    scene.want("more", "ONB10001", hooks("{attempt}"))
-    scene.lose("more", "ONB10001", hooks("{attempt}"))
-    assert Verdict.CHANGES is verdicts(scene)[0]
-    scene.apply()
-    assert (Verdict.DONE, Verdict.DONE) == verdicts(scene)
-
-
 # letters to the operator
-
-
-def test_removals(scene: Scene) -> None:
-    """What awaits removal is told with its codes and since when, beside what stays at the same URL."""
-    twin = scene.hold("offers", "ONB10011 ONB10012", hooks("offers"))
-    scene.request(twin, "ONB10011")
-    old = scene.hold("old", "ONB10001", hooks("old"))
-    scene.request(old, by_plan=True)
-    (found,) = removals(scene.status())
-    part, whole = found.awaiting
-    assert (twin, ("ONB10011",), (scene.attempts[0],)) == (part.attempt.id, part.codes, part.staying)
-    assert (old, ("ONB10001",), ()) == (whole.attempt.id, whole.codes, whole.staying)
-    assert scene.attempt(old).requested == whole.since
-    assert EUROPE == found.target
 
 
 @pytest.mark.parametrize("spelt", ["https://hooks.partner.example/offers", "HTTPS://HOOKS.partner.example:443/offers"])
@@ -115,20 +91,6 @@ def test_what_stays_at_the_url(scene: Scene, spelt: str) -> None:
     scene.request(scene.bring("twin", "ONB10011", spelt))
     (found,) = removals(scene.status())
     assert [(scene.attempts[0],)] == [awaiting.staying for awaiting in found.awaiting]
-
-
-def test_what_must_stay(scene: Scene) -> None:
-    """What a plan restores, and what was cancelled lately, is to be kept; unknown creates are asked about."""
-    held = scene.attempts[0].id
-    scene.request(held, by_plan=True)
-    (found,) = removals(scene.status())
-    assert ((), (held,)) == (found.awaiting, tuple(attempt.id for attempt in found.restored))
-    scene.apply()
-    lost = scene.lose("leads", "ONB10001", hooks("leads"))
-    (found,) = removals(scene.status())
-    assert ((held,), (lost,)) == (
-        tuple(attempt.id for attempt in found.cancelled), tuple(attempt.id for attempt in found.unknown),
-    )  # fmt: skip
 
 
 def test_kept_in_part(scene: Scene) -> None:
@@ -170,9 +132,3 @@ def test_unknown_in_one_voice(scene: Scene, received: bool) -> None:
         )  # fmt: skip
         assert received is not ("--not-created" in str(alert.todos))
         assert "After" not in str(alert.todos)
-
-
-def test_nothing_to_tell(scene: Scene) -> None:
-    """Where nothing is to be told, there is no letter."""
-    scene.begin("leads", "ONB10001", hooks("leads"))
-    assert [] == removals(scene.status(now=scene.now))

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 from support.kinds import of_kind
-from support.plan_values import AT, ID, OFFERS, STAGING, URL, attempt, change, plan
+from support.plan_values import AT, ID, OFFERS, STAGING, attempt, change, plan
 
 from reconciler.errors import Message, Place, ReconcilerError, step
 from reconciler.model import status as states
@@ -19,7 +19,7 @@ from reconciler.reports.apply import apply_document
 from reconciler.reports.differences import differences
 from reconciler.reports.doctor import doctor_document
 from reconciler.reports.document import Alert, Table, Tone, sentence
-from reconciler.reports.letters import Purpose, letter, one_line
+from reconciler.reports.letters import Purpose, letter
 from reconciler.reports.plan import plan_document
 from reconciler.reports.removals import removals_document
 from reconciler.reports.status import status_document
@@ -38,18 +38,6 @@ def status_of(*attempts: states.ObservedAttempt, **values: object) -> states.Pro
     """Return the status of `europe/staging`."""
     made = values.pop("plan", plan(unchanged=len(attempts)))
     return states.ProjectStatus(NOW, (states.TargetStatus(STAGING, attempts, **values),), made)  # type: ignore[arg-type]
-
-
-def status_text(*attempts: states.ObservedAttempt, **values: object) -> str:
-    """Return the text of that status."""
-    return terminal.render(status_document(status_of(*attempts, **values)))
-
-
-def test_equal_errors_of_an_apply_are_told_once_with_their_addresses() -> None:
-    """One cause is one message."""
-    failed = [result(Done.NOT_SENT, f"europe/staging/{name}", detail="no token") for name in "ab"]
-    alert = of_kind(Alert, *apply_document(Applied(tuple(failed), Verdict.FAILED)).alerts)
-    assert alert.where == ("europe/staging/a", "europe/staging/b")
 
 
 @pytest.mark.parametrize(
@@ -122,13 +110,6 @@ def test_each_blocked_create_is_told_with_its_own_way_on(is_first: bool) -> None
         assert alert.where == tuple(str(result.address) for result in results)
 
 
-@pytest.mark.parametrize("purpose", Purpose)
-def test_a_letter_names_the_url_and_the_attempt(purpose: Purpose) -> None:
-    """The operator finds it by either."""
-    text = one_line(letter([attempt(fields={"subscriptionId": "s1"})], purpose))
-    assert all(found in text for found in (URL, ID, "ONB10011", "subscriptionId s1"))
-
-
 def test_results_in_a_recovery_file_are_recovered_first() -> None:
     """The file is named once, and no command that settles the outcome otherwise."""
     lacking = Message("not-recovered", "they are in f", "record", (step("add them", "reconciler", "state", "recover"),))
@@ -142,16 +123,6 @@ def test_results_in_a_recovery_file_are_recovered_first() -> None:
     ):
         text = terminal.render(document)
         assert (1, 0) == (text.count("state recover"), text.count("state resolve"))
-
-
-def test_a_cancelled_request_for_some_codes_is_about_these_alone() -> None:
-    """What is to be confirmed, and what the operator is to keep, are its codes, not the subscription."""
-    partial = attempt(codes=("A", "B"), cancelled={"A": AT})
-    text = status_text(states.ObservedAttempt(partial, {}), cancelled=(partial,))
-    assert f"reconciler removal confirm {OFFERS} --attempt {ID} --code A\n" in text
-    first, _, _, codes, *_ = letter([partial], Purpose.KEEP)
-    assert first.startswith("Please keep the event codes below for this webhook subscription")
-    assert codes == "event codes: A"
 
 
 def test_a_removal_list_says_what_to_run_then() -> None:

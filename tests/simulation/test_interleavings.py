@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -35,11 +34,9 @@ EU, US = "europe/staging", "usa/staging"
 
 @pytest.fixture(autouse=True)
 def _alone() -> Iterator[None]:
-    """No threads, and no warnings of appends that fail."""
-    logging.disable(logging.WARNING)
+    """No threads."""
     with patch.object(execution, "unless_interrupted", lambda job, *_: job()), unchanged_read_once():
         yield
-    logging.disable(logging.NOTSET)
 
 
 def wanting(*addresses: str, service: str = "") -> Desired:

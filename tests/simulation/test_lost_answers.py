@@ -6,9 +6,7 @@ way to deal with them.
 
 from __future__ import annotations
 
-import logging
 import sys
-from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
@@ -20,14 +18,6 @@ from reconciler.model.record import Status
 from reconciler.planning import status
 
 SHARED, SHARED_DENIED, OWN, OWN_DENIED, OWN_RETRY = WAYS
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """Warnings of outcomes that are unknown would fill the screen."""
-    logging.disable(logging.WARNING)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 def lived(way: Way, directory: Path, answers: int, *, events_from: int = 0) -> tuple[list[Lost], Figures]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
@@ -17,14 +15,6 @@ CALM: Odds = {"rollback": 0.0, "loss": 0.0}
 LOSSES: Odds = {"rollback": 0.02, "loss": 0.02, "busy": 0.3, "slow": 0.3, "append_lost": 0.2}
 LOST: Odds = {"append_lost": 0.3, "append_late": 0.1, "second_lost": 0.2, "append_fails": 0.2, **CALM}
 _CHUNK = 1_000
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """Warnings of appends that failed would fill the screen."""
-    logging.disable(logging.WARNING)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 def run_seeds(seeds: range, odds: Odds | None = None) -> None:
