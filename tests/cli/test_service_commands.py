@@ -204,6 +204,7 @@ def test_the_operator_of_the_sandbox_lists_and_deletes(applied: CommandLine, san
     assert (found, rows) == ([True, True], sorted(rows))
     for row in rows:
         applied.fine("sandbox", "delete", row[1], "--url", sandbox.url)
+        assert "" == applied("sandbox", "delete", row[1], "--url", sandbox.url).out
     assert "0 subscriptions in the sandbox.\n" == applied.fine("sandbox", "list", "--url", sandbox.url).out
 
 

@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Callable
-from http.client import RemoteDisconnected
+from http.client import BadStatusLine
 from pathlib import Path
 from unittest.mock import Mock, patch
 
@@ -121,8 +121,8 @@ def served(at: Refusals, interval: float = 15.0, env_file: Path | None = None) -
 
 
 def unanswered(_: Refusals) -> object:
-    """Ask a server that says nothing."""
-    with patch("http.client.HTTPConnection.request", side_effect=RemoteDisconnected):
+    """Ask a server that says nonsense."""
+    with patch("http.client.HTTPConnection.request", side_effect=BadStatusLine("")):
         return list_subscriptions("http://127.0.0.1:1")
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
+from threading import Thread
 from unittest.mock import Mock
 from uuid import UUID
 
@@ -18,7 +19,9 @@ from pytest_httpserver import HTTPServer
 from support.notified import wait_until
 from support.sandbox_client import STAGING, call
 
+from reconciler.http_messages import Request
 from reconciler.sandbox import Sandbox, notification_sender
+from reconciler.sandbox.endpoints import Service
 from reconciler.sandbox.events import Attempted, Subscription, notification_body
 from reconciler.sandbox.faults import FaultPlan
 from reconciler.sandbox.layout import lay_out
@@ -93,17 +96,17 @@ def test_notification_is_as_documented(sandbox: Sandbox, httpserver: HTTPServer)
 
 
 def test_properties_are_sent_as_given(sandbox: Sandbox, httpserver: HTTPServer) -> None:
-    """Numbers become strings as they are written; nothing else changes, also not in the URL."""
+    """Numbers become strings as they are written; nothing else changes, also not in the URL if it is ASCII."""
     httpserver.expect_request("/").respond_with_data()
-    for end in ("", "?a=%2F~%zz"):
+    for end in ("", "?a=%2F~%zz", "?ü"):
         subscribe(sandbox, httpserver.url_for("/")[:-1] + end, "LOA10013")
     properties = b'{"Rates": [1, 2.50, 1e400], "Paid": {"Fully": true, "By": null}}'
     body = b'{"code": "LOA10013", "properties": ' + properties + b"}"
     assert 202 == call("POST", f"{sandbox.url}/_sandbox/trigger", body).status
     assert sandbox.wait_idle(10)
     expected = {"Rates": ["1", "2.50", "1e400"], "Paid": {"Fully": True, "By": None}}
-    assert [expected] * 2 == [request.get_json()["EventProperties"] for request, _ in httpserver.log]
-    assert {"/", "/?a=%2F~%zz"} == {request.environ["RAW_URI"] for request, _ in httpserver.log}
+    assert [expected] * 3 == [request.get_json()["EventProperties"] for request, _ in httpserver.log]
+    assert {"/", "/?a=%2F~%zz", "/?%C3%BC"} == {request.environ["RAW_URI"] for request, _ in httpserver.log}
 
 
 @pytest.mark.parametrize("code", ["ONB10011", "LOA10013"])
@@ -119,13 +122,14 @@ def test_what_is_not_documented_is_not_made_up(code: str, properties: dict[str, 
 
 
 def test_events_of_one_trigger_differ(sandbox: Sandbox, httpserver: HTTPServer) -> None:
-    """Each is an event of its own, unless its properties are given."""
+    """Each is an event of its own, unless its properties are given, and goes to equal subscriptions too."""
     httpserver.expect_request("/offers").respond_with_data()
-    subscribe(sandbox, httpserver.url_for("/offers"))
-    assert 3 == trigger(sandbox, count=3)
+    for _ in range(2):
+        subscribe(sandbox, httpserver.url_for("/offers"))
+    assert 6 == trigger(sandbox, count=3)
     assert 3 == len({request.data for request, _ in httpserver.log})
     for properties in ({"A": "b"}, {}):
-        assert 2 == trigger(sandbox, count=2, properties=properties)
+        assert 4 == trigger(sandbox, count=2, properties=properties)
     assert 5 == len({request.data for request, _ in httpserver.log})
 
 
@@ -152,12 +156,15 @@ def test_delivery_is_given_up_after_three_retries(sandbox: Sandbox) -> None:
     assert {"no answer: ConnectionRefusedError"} == {attempt.detail for attempt in sandbox.world.attempted}
 
 
-def test_time_that_is_up_is_told(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the seconds that an endpoint has."""
-    monkeypatch.setattr(sandbox._sender, "_post", Mock(side_effect=TimeoutError))
+@pytest.mark.parametrize(("problem", "told"), [(TimeoutError, "no answer within 5 s"), (OSError, "no answer: OSError")])
+def test_why_there_is_no_answer(
+    sandbox: Sandbox, problem: type[OSError], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A time that is up is told as the seconds that an endpoint has."""
+    monkeypatch.setattr(sandbox._sender, "_post", Mock(side_effect=problem))
     subscribe(sandbox, "http://[::1]:9/offers")
     trigger(sandbox)
-    assert [(None, "no answer within 5 s")] * 4 == [(each.status, each.detail) for each in sandbox.world.attempted]
+    assert [(None, told)] * 4 == [(each.status, each.detail) for each in sandbox.world.attempted]
 
 
 HEADS = [
@@ -240,14 +247,44 @@ def test_retries_are_an_interval_apart() -> None:
 
 
 def test_a_new_delivery_does_not_wait_for_a_repeated_one() -> None:
-    """What is due first is taken first."""
+    """What is due first is taken first, though a subscription is to be created later."""
     world = triggered()
+    world.late_seconds = 60.0
+    world.create_later(STAGING, (), "", "")
     for number in range(2):
         ((delivery, to),) = world.take_due()
         world.retry_interval = 15.0 + number
         world.settle(delivery, to, 500, "answered", final=False)
         assert (number + 1, 15.0) == (len(world.unfinished), world.seconds_left())
         world.trigger("ONB10011", [b"{}"], None)
+
+
+def test_largest_event() -> None:
+    """Of 10,000 deliveries, the state has each, whatever the query."""
+    service, headers = Service(world := triggered(), "http://s"), (("Content-Type", "application/json"),)
+    event = b'{"code": "LOA10013", "count": 10000}'
+    assert 202 == service.handle(Request("POST", "/_sandbox/trigger", headers, event)).status
+    for delivery, to in world.take_due():
+        world.settle(delivery, to, 200, "answered", final=False)
+    state = json.loads(service.handle(Request("GET", "/_sandbox/state?all")).body)
+    assert 10_001 == len(state["deliveries"])
+
+
+def test_event_just_before_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is delivered though nothing else happens."""
+    world = triggered(url="https://a.example/")
+    sender = NotificationSender(world)
+
+    def look() -> None:
+        another = Thread(target=world.trigger, args=("ONB10011", [b"{}"] * (len(world.attempted) < 2), None))
+        another.start()
+        another.join(0.05)
+
+    monkeypatch.setattr(world, "seconds_left", look)
+    sender.start()
+    delivered = wait_until(lambda: len(world.attempted) > 1)
+    sender.close()
+    assert delivered
 
 
 def test_an_answer_that_comes_while_the_sandbox_stops_counts(monkeypatch: pytest.MonkeyPatch) -> None:

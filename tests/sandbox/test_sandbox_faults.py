@@ -6,6 +6,7 @@ import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from textwrap import dedent
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import example, given, settings
@@ -98,13 +99,15 @@ def test_no_answer_in_time(sandbox: Sandbox, name: str, created: int, monkeypatc
     ("RESET", b"", []), ("HANG", b"", [300.0]), ("DRIP", b"headbody", [1.0] * 8), ("HALF", b"headbo", []),
 ])  # fmt: skip
 def test_what_is_sent_back(manner: str, sent: bytes, waits: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing, or a part of it, or all of it byte by byte; then the connection is closed."""
-    waited = list[float]()
-    monkeypatch.setattr(faults, "_is_gone", lambda _, seconds: waited.append(seconds))
+    """Nothing, or a part of it, or all of it byte by byte, whatever else is sent; then the connection is closed."""
+    is_gone = faults._is_gone
+    monkeypatch.setattr(faults, "_is_gone", waiting := Mock(side_effect=lambda it, _: is_gone(it, 0.001)))
     ours, client = socket.socketpair()
     with client:
+        client.sendall(b"more" * len(waits))
         faults.transmit(ours, b"head", faults.Spoiled(201, b"body", manner=faults.Manner[manner]))
-        assert (waits, sent, -1) == (waited, b"".join(iter(lambda: client.recv(99), b"")), ours.fileno())
+        assert (sent, -1) == (b"".join(iter(lambda: client.recv(99), b"")), ours.fileno())
+    assert waits == [call.args[1] for call in waiting.call_args_list]
 
 
 def test_revoked_token() -> None:
