@@ -70,12 +70,12 @@ def test_bad_faults(fault: str) -> None:
 def test_options_reach_the_sandbox(tmp_path: Path) -> None:
     """One seed makes one sequence of faults; a fault without a number is met each time."""
     drawn = []
-    for seed, *faults in ((7, "500=0.5"), (7, "500=0.5"), (8, "500=0.5"), (7, "500")):
-        with sandbox_served(0, [STAGING], tmp_path / "data", None, 0.0, faults, seed) as sandbox:
+    for seed, *faults in ((0, "500=0.5"), (0, "500=0.5"), (8, "500=0.5"), (0, "500")):
+        with sandbox_served(0, names := [STAGING, "a/b"], tmp_path / "data", None, 0.0, faults, seed) as sandbox:
             drawn.append([sandbox.world.meet("create", STAGING, (STAGING,)) is None for _ in range(40)])
-            assert (0.0, True) == (sandbox.world.retry_interval, (tmp_path / "data").is_dir())
-    assert drawn[0] == drawn[1] != drawn[2]
-    assert {False} == {*drawn[3]}
+            assert ([*sandbox.world.targets], sandbox.world.retry_interval) == (names, 0.0)
+    assert (tmp_path / "data").is_dir()
+    assert (drawn[0] == drawn[1] != drawn[2], {*drawn[3]}) == (True, {False})
 
 
 @pytest.mark.parametrize("url", ["", "https://127.0.0.1:1", "http://a.example:1", "http://127.0.0.1:0", "http://["])
