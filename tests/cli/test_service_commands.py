@@ -242,7 +242,8 @@ def test_the_sandbox_prints_its_variables_and_serves(project: CommandLine) -> No
     words = [sys.executable, "-m", "reconciler", "sandbox", "serve", "--env-file", ".env"]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
-    assert "Serving at http://127.0.0.1:" in process.stderr.readline()
+    told = process.stderr.readline()
+    assert ("Serving at http://127.0.0.1:" in told, told.split()[-1]) == (True, str(process.pid))
     process.terminate()
     out, err = process.communicate(timeout=20)
     names = {line.partition("=")[0] for line in out.splitlines()}
