@@ -128,13 +128,13 @@ def test_expectation(server: Server, desk: Desk) -> None:
 
 def test_any_answer() -> None:
     """A refusal does not end the connection; 204 has no length; unknown statuses are sent; to HEAD, no body is."""
-    answers = iter([Response(404), Response(204), Response(599, b"x", (("X-A", "\xe9"),)), Response(200, b"x")])
+    answers = iter([Response(404), Response(204), Response(599, b"x", (("X-A", "\xe9"),) * 2), Response(200, b"x")])
     with Server(0, lambda _: next(answers)) as server:
         sent = talk(server.server_port, (HEAD + b"\r\n") * 2 + LAST + b"\r\n")
         headed = talk(server.server_port, LAST.replace(b"POST", b"HEAD") + b"\r\n")
     assert (True, True) == (b"\r\nContent-Length: 1\r\n" in headed, headed.endswith(b"\r\n\r\n"))
     assert ([404, 204, 599], 2, 3) == (statuses(sent), sent.count(b"\r\nContent-Length: "), sent.count(b" GMT\r\n"))
-    assert b" 599 Unknown\r\nX-A: \xe9\r\nContent-Length: 1\r\n" in sent
+    assert b" 599 Unknown\r\nX-A: \xe9\r\nX-A: \xe9\r\nContent-Length: 1\r\n" in sent
 
 
 @pytest.mark.parametrize(("value", "awaits"), [("100-Continue", True), ("else", False), ("", False)])
