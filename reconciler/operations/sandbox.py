@@ -85,7 +85,7 @@ def trigger_event(url: str, code: str, properties: bytes | None, count: int, tar
     body = json.dumps({"code": code, "count": count, **({} if target is None else {"target": target})}).encode()
     if properties is not None:
         try:
-            is_object = isinstance(json.loads(properties, parse_int=str), dict)
+            is_object = isinstance(json.loads(properties.decode(), parse_int=str), dict)
         except (ValueError, RecursionError):
             is_object = False
         if not is_object:

@@ -290,8 +290,9 @@ class Memory:
                 try:
                     write_at(self._descriptor, data, self._size)
                     self._size += len(data)
-                finally:  # what failed must not count after a restart, in whole or in part
+                except BaseException:  # what failed must not count after a restart, in whole or in part
                     os.ftruncate(self._descriptor, self._size)
+                    raise
 
     def close(self) -> None:
         with self._writing:

@@ -188,12 +188,13 @@ def test_the_operator_of_the_sandbox_lists_and_deletes(applied: CommandLine, san
     """And makes events happen, with properties from a file or standard input; the option goes before the variable."""
     applied.environment.delenv("RECONCILER_SANDBOX_URL")
     (applied.directory / ".env").write_text(f"RECONCILER_SANDBOX_URL={sandbox.url}\n")
-    assert "1 delivery started" in applied.fine("sandbox", "trigger", "ONB10011").out
-    for text, code in (('{"a": "ü"}'.encode(), 0), (b"", 1)):
+    for code, told in (("ONB10011", "1 delivery"), ("XXX00000", "0 deliveries")):
+        assert f"{told} started\n" == applied.fine("sandbox", "trigger", code).out
+    for text, status in (('{"a": "ü"}'.encode(), 0), (b"", 1)):
         (applied.directory / "properties").write_bytes(text)
         for file in ("-", "properties"):
             applied.environment.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text), "ascii"))
-            assert code == applied("sandbox", "trigger", "ONB10011", "--properties", file).code
+            assert status == applied("sandbox", "trigger", "ONB10011", "--properties", file).code
     for number in range(4):
         sandbox.world.create("europe/staging", ("ONB10011", "LOA10013"), f"http://127.0.0.1:9/{number}")
     applied.environment.setenv("RECONCILER_SANDBOX_URL", "http://127.0.0.1:9")
@@ -204,6 +205,7 @@ def test_the_operator_of_the_sandbox_lists_and_deletes(applied: CommandLine, san
     assert (found, rows) == ([True, True], sorted(rows))
     for row in rows:
         assert row[1] in applied.fine("sandbox", "delete", row[1], "--url", sandbox.url).out
+        assert "" == applied("sandbox", "delete", row[1], "--url", sandbox.url).out
     assert "0 subscriptions in the sandbox.\n" == applied.fine("sandbox", "list", "--url", sandbox.url).out
 
 
@@ -241,7 +243,8 @@ def test_the_sandbox_prints_its_variables_and_serves(project: CommandLine) -> No
     words = [sys.executable, "-m", "reconciler", "sandbox", "serve", "--env-file", ".env"]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
-    assert "Serving at http://127.0.0.1:" in process.stderr.readline()
+    told = process.stderr.readline()
+    assert ("Serving at http://127.0.0.1:" in told, told.split()[-1]) == (True, str(process.pid))
     process.terminate()
     out, err = process.communicate(timeout=20)
     names = {line.partition("=")[0] for line in out.splitlines()}

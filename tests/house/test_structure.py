@@ -20,7 +20,7 @@ MODULES = {
     for path in sorted(ROOT.rglob("*.py"))
 }
 ROOMS = sorted({name.split(".")[1] for name in MODULES if name.count(".") > 1})
-LARGEST = {"lines of code": 15_408, "modules": 153}
+LARGEST = {"lines of code": 15_409, "modules": 153}
 """What the whole package may have at most; lower it when less is needed."""
 DOORS = {
     # What `--help` does not load, and what completion, colour, a format or an error needs.

@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Callable
-from http.client import RemoteDisconnected
+from http.client import BadStatusLine
 from pathlib import Path
 from unittest.mock import Mock, patch
 
@@ -117,9 +117,9 @@ def served(at: Refusals, interval: float = 15.0, env_file: Path | None = None) -
 
 
 def unanswered(_: Refusals) -> object:
-    """Ask a server that says nothing."""
-    with patch("http.client.HTTPConnection.request", side_effect=RemoteDisconnected):
-        return list_subscriptions("http://127.0.0.1:1")
+    """Ask a server that says nonsense."""
+    with patch("http.client.HTTPConnection.request", side_effect=BadStatusLine("")):
+        return list_subscriptions("http://[::1]")
 
 
 def unreadable(at: Refusals) -> object:
@@ -200,7 +200,7 @@ REFUSED: list[Row] = [
     (lambda at: served(at, env_file=at.directory), "env-file-unusable", "--env-file {}", [""]),
     (lambda at: served(at, env_file=at.directory / "x/e"), "env-file-unusable", "--env-file {}/x/e", []),
     (lambda at: list_subscriptions("https://a.test"), "no-sandbox-url", NO_URL, [SERVE]),
-    (unanswered, "no-sandbox", "http://127.0.0.1:1", [SERVE]),
+    (unanswered, "no-sandbox", "http://[::1]", [SERVE]),
     (lambda at: list_subscriptions("http://me@127.0.0.1:1"), "no-sandbox", "http://127.0.0.1:1", [SERVE]),
 ]  # fmt: skip
 """What is done, the name of the message, where it points ({}: the directory), and the command of each step."""

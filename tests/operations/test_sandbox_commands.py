@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from support.refusals import raised
@@ -49,13 +51,14 @@ def test_env_file_is_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert [tmp_path / ".env"] == [*tmp_path.iterdir()]
 
 
-@pytest.mark.parametrize("mark", ["", "CLIENT_SECRET=x", "# {}=x", "MY_{}=x", "{}_OF_MINE=x", "{}", "X={}=x"])
+@pytest.mark.parametrize("mark", ["", "A=ÿ", "# {}=x", "MY_{}=x", "{}_OF_MINE=x", "{}", "X={}=x"])
 def test_env_file_of_a_person_is_left_as_it_is(tmp_path: Path, mark: str) -> None:
     """Only a line that sets the URL of a sandbox says that a sandbox wrote it; before that, nothing is stored."""
-    (tmp_path / ".env").write_text(text := mark and f"A=1\n{mark.format('RECONCILER_SANDBOX_URL')}\n")
+    text = f"A=1\n{mark.format('RECONCILER_SANDBOX_URL')}\n".encode("latin-1") if mark else b""
+    (tmp_path / ".env").write_bytes(text)
     serving = sandbox_served(0, [STAGING], tmp_path / "data", tmp_path / ".env")
     told = raised(SettingsError, serving.__enter__).name
-    assert ("env-file-unusable", [text]) == (told, [file.read_text() for file in tmp_path.iterdir()])
+    assert ("env-file-unusable", [text]) == (told, [file.read_bytes() for file in tmp_path.iterdir()])
 
 
 @pytest.mark.parametrize("fault", ["500=often", "500=", "500=nan", "x"])
@@ -68,12 +71,12 @@ def test_bad_faults(fault: str) -> None:
 def test_options_reach_the_sandbox(tmp_path: Path) -> None:
     """One seed makes one sequence of faults; a fault without a number is met each time."""
     drawn = []
-    for seed, *faults in ((7, "500=0.5"), (7, "500=0.5"), (8, "500=0.5"), (7, "500")):
-        with sandbox_served(0, [STAGING], tmp_path / "data", None, 0.0, faults, seed) as sandbox:
+    for seed, *faults in ((0, "500=0.5"), (0, "500=0.5"), (8, "500=0.5"), (0, "500")):
+        with sandbox_served(0, names := [STAGING, "a/b"], tmp_path / "data", None, 0.0, faults, seed) as sandbox:
             drawn.append([sandbox.world.meet("create", STAGING, (STAGING,)) is None for _ in range(40)])
-            assert (0.0, True) == (sandbox.world.retry_interval, (tmp_path / "data").is_dir())
-    assert drawn[0] == drawn[1] != drawn[2]
-    assert {False} == {*drawn[3]}
+            assert ([*sandbox.world.targets], sandbox.world.retry_interval) == (names, 0.0)
+    assert (tmp_path / "data").is_dir()
+    assert (drawn[0] == drawn[1] != drawn[2], {*drawn[3]}) == (True, {False})
 
 
 @pytest.mark.parametrize("url", ["", "https://127.0.0.1:1", "http://a.example:1", "http://127.0.0.1:0", "http://["])
@@ -87,16 +90,27 @@ def test_no_sandbox_url(url: str) -> None:
     "answer", [b"", b"[]", b"{", b"{}", b"null", b'{"deliveries": {}, "subscriptions": [1]}', b"[" * 100_000]
 )
 def test_server_that_is_no_sandbox(status: int, answer: bytes) -> None:
-    """What answers something else is named as such; so is nothing."""
+    """What answers something else is named as such."""
     with Server(0, lambda _: Response(status, answer)) as server:
         assert "no-sandbox" == raised(CallFailed, trigger_event, server.url, "ONB10011", None, 1, None).name
         assert "no-sandbox" == raised(CallFailed, delete_subscription, server.url, "x").name
         assert "no-sandbox" == raised(CallFailed, list_subscriptions, server.url).name
-    assert "no-sandbox" == raised(CallFailed, list_subscriptions, server.url).name
 
 
-@pytest.mark.parametrize("properties", [b"", b"[]", b"{", b"\xff", b"null", b"[" * 100_000])
+def test_limits_of_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has 30 s to come, and no more of it is read than fits into memory."""
+    monkeypatch.setattr(socket, "create_connection", connected := Mock(wraps=socket.create_connection))
+    with Server(0, lambda _: Response(200, b'{"subscriptions": []}')) as server:
+        assert [] == list_subscriptions(server.url)
+        monkeypatch.setattr("reconciler.operations.sandbox._ANSWER_LIMIT", 20)
+        assert "no-sandbox" == raised(CallFailed, list_subscriptions, server.url).name
+    assert 30 == connected.call_args.args[1]
+
+
+@pytest.mark.parametrize("properties", [
+    b"", b"[]", b"{", b"\xff", b"null", b"[" * 100_000, "{}".encode("utf-16"), "{}".encode("utf-8-sig"),
+])  # fmt: skip
 def test_bad_properties(properties: bytes) -> None:
-    """They must be a JSON object."""
+    """They must be a JSON object in UTF-8."""
     message = raised(SettingsError, trigger_event, "http://127.0.0.1:1", "ONB10011", properties, 1, None)
     assert "bad-properties" == message.name

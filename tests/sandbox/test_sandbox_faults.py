@@ -6,6 +6,7 @@ import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from textwrap import dedent
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import example, given, settings
@@ -38,8 +39,8 @@ def test_names_in_the_help_are_those() -> None:
 
 @pytest.mark.parametrize(("name", "status", "created"), [("lead-500", 500, 0), ("lead-500-after", 500, 1)])
 def test_fault_of_a_lead(sandbox: Sandbox, name: str, status: int, created: int) -> None:
-    """A lead meets the faults with its own prefix; creates do not."""
-    sandbox.world.fail_next(name)
+    """A lead to the target of a fault meets it if it has its own prefix; creates do not."""
+    sandbox.world.fail_next(name, target=STAGING)
     bearer = {"authorization": f"Bearer {get_token(sandbox, api_name='onboarding')}", "accept": "application/json"}
     url = f"{sandbox.world.targets[STAGING].base_url}/onboarding/leads"
     assert (status, created) == (call("POST", url, {}, bearer).status, len(sandbox.world.leads))
@@ -73,24 +74,16 @@ def test_what_becomes_of_the_answer() -> None:
     assert sizes == [(each.body.rstrip(b" "), len(each.body)) for each in spoiled]
 
 
-@pytest.mark.parametrize(("name", "created"), [("reset-before", 0), ("reset-after", 1), ("half", 1)])
-def test_reset(sandbox: Sandbox, name: str, created: int) -> None:
-    """The connection ends in a reset, also after half of an answer."""
-    token = get_token(sandbox)
-    sandbox.world.fail_next(name)
-    with pytest.raises(ConnectionResetError):
-        create(sandbox, token)
-    assert created == len(sandbox.world.subscriptions())
-
-
-@pytest.mark.parametrize(("name", "created"), [("hang", 0), ("hang-after", 1), ("drip", 1)])
-def test_no_answer_in_time(sandbox: Sandbox, name: str, created: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The client waits in vain, and the server's thread ends with the connection."""
+@pytest.mark.parametrize(("name", "created"), [
+    ("reset-before", 0), ("reset-after", 1), ("half", 1), ("hang", 0), ("hang-after", 1), ("drip", 1),
+])  # fmt: skip
+def test_no_answer(sandbox: Sandbox, name: str, created: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connection ends in a reset, also after half of an answer, or the client waits in vain until it ends it."""
     monkeypatch.setattr(faults, "DRIP_INTERVAL", 0.15)
-    token = get_token(sandbox)
+    token, is_reset = get_token(sandbox), name in ("reset-before", "reset-after", "half")
     sandbox.world.fail_next(name)
-    with pytest.raises(TimeoutError):
-        create(sandbox, token, timeout=0.1)
+    with pytest.raises(ConnectionResetError if is_reset else TimeoutError):
+        create(sandbox, token, timeout=10 if is_reset else 0.1)
     assert created == len(sandbox.world.subscriptions())
 
 
@@ -98,13 +91,15 @@ def test_no_answer_in_time(sandbox: Sandbox, name: str, created: int, monkeypatc
     ("RESET", b"", []), ("HANG", b"", [300.0]), ("DRIP", b"headbody", [1.0] * 8), ("HALF", b"headbo", []),
 ])  # fmt: skip
 def test_what_is_sent_back(manner: str, sent: bytes, waits: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing, or a part of it, or all of it byte by byte; then the connection is closed."""
-    waited = list[float]()
-    monkeypatch.setattr(faults, "_is_gone", lambda _, seconds: waited.append(seconds))
+    """Nothing, or a part of it, or all of it byte by byte, whatever else is sent; then the connection is closed."""
+    is_gone = faults._is_gone
+    monkeypatch.setattr(faults, "_is_gone", waiting := Mock(side_effect=lambda it, _: is_gone(it, 0.001)))
     ours, client = socket.socketpair()
     with client:
+        client.sendall(b"more" * len(waits))
         faults.transmit(ours, b"head", faults.Spoiled(201, b"body", manner=faults.Manner[manner]))
-        assert (waits, sent, -1) == (waited, b"".join(iter(lambda: client.recv(99), b"")), ours.fileno())
+        assert (sent, -1) == (b"".join(iter(lambda: client.recv(99), b"")), ours.fileno())
+    assert waits == [call.args[1] for call in waiting.call_args_list]
 
 
 def test_revoked_token() -> None:
