@@ -50,7 +50,7 @@ def finish_calls() -> None:
     """Wait until the threads of all calls have ended."""
     for thread in threading.enumerate():
         if thread.name == "exchange":
-            thread.join(30)
+            thread.join(10)
 
 
 class TestRequest:
@@ -303,7 +303,7 @@ class TestUnknown:
 
     def test_a_thread_ends_with_its_call(self, serve: Serve, transport: Transport) -> None:
         """Nothing is left behind of a call that timed out: neither thread nor socket."""
-        server = serve(wait_for_hangup)
+        server = serve(drip(b"HTTP/1.1 200 OK\r\nX-Slow: "))
         post(transport, server.url, 0.1)
         finish_calls()
         assert [] == [thread for thread in threading.enumerate() if thread.name == "exchange"]
