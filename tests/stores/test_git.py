@@ -494,6 +494,7 @@ def test_remote_of_the_current_branch(git_world: GitWorld) -> None:
     """The remote that the current branch follows comes first, then `origin`, then the only one."""
     git = git_world.git
     git("remote", "rename", "origin", "first")
+    git("remote", "set-url", "--add", "first", "https://git.partner.example/b.git")
     assert git_world.open().place == f"git+{git_world.origin}#state"
     git("remote", "add", "origin", "https://git.partner.example/a.git")
     assert git_world.open().place == "git+https://git.partner.example/a.git#state"
