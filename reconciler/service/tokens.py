@@ -99,7 +99,7 @@ class Tokens:
         return Purpose(self._target.auth_url, self._credentials.client_id, f"{self._target.audience_base}/{api}")
 
     def _request(self, purpose: Purpose) -> tuple[str, float]:
-        """Request a token, and return it with its lifetime in seconds. No retry begins after `timeout` seconds."""
+        """Request a token, and return it with its lifetime in seconds. No pause begins after `timeout` seconds."""
         started, answer = clock.steady(), self._ask(purpose)
         for pause in PAUSES:
             transient = answer.status is None or answer.status == 429 or answer.status >= 500

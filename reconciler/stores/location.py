@@ -55,7 +55,7 @@ def open_store(place: str, config: Path, cache: Path) -> Store:
     scheme = (named[1] or named[2]).lower() if named else "file"
     match scheme:
         case "file":
-            return FileStore(root / _path(place if named else f"file:{place}"))
+            return FileStore(root / _path(place if named else "file:" + re.sub("^/+", "/", place)))
         case "git":
             from reconciler.stores.git.branch import open_git  # noqa: PLC0415 - only for this kind of place
 

@@ -168,8 +168,10 @@ def test_facts_that_were_missing_move_the_second_place() -> None:
 def test_what_an_interrupted_write_left_is_counted() -> None:
     """In bytes, which the next append removes; a reading also tells which setting named the place."""
     for torn in (b"", b"x", b'{"seq":4'):
-        reading = Journal(MemoryStore(record_of() + torn), MemoryNotes(), frozenset(), named_by="--state").read()
+        journal = Journal(MemoryStore(record_of() + torn), MemoryNotes(), frozenset(), named_by="--state")
+        reading = journal.read()
         assert (len(torn), "--state") == (reading.torn, reading.standing.named_by)
+        assert 0 == journal.append(reading, [Closed(at=AT, to="", origin="c" * 64)], "a person").torn
 
 
 @pytest.mark.parametrize("is_open", [True, False])

@@ -189,6 +189,7 @@ def test_a_token_renewed_during_the_wait_for_the_lock_is_kept(
 
     during_the_wait(monkeypatch, tokens, "locked_file", renew)
     first.discard(PURPOSE, SECRET, refused)
+    assert provider.asked == 2
     assert (first.get(PURPOSE, SECRET, provider), provider.asked) == ("token-number-2", 2)
     file_of(directory).unlink()
     third = TokenCache(directory)
@@ -239,12 +240,14 @@ def test_a_lock_that_is_never_released(
 
 
 def test_a_directory_that_cannot_be_made(tmp_path: Path, provider: Provider, caplog: pytest.LogCaptureFixture) -> None:
-    """Tokens are kept in memory, each until it is refused, and that is logged once."""
+    """Tokens are kept in memory, each until it is refused or expires, and that is logged once."""
     (tmp_path / "file").touch()
     cache = TokenCache(tmp_path / "file" / "tokens")
     for refused, got in ((0, 1), (0, 1), (1, 2), (1, 2)):
         cache.discard(PURPOSE, SECRET, f"token-number-{refused}")
         assert f"token-number-{got}" == cache.get(PURPOSE, SECRET, provider)
+    with time_machine.travel(time.time() + 2 * DAY):
+        assert ["token-number-3"] * 2 == [cache.get(PURPOSE, SECRET, provider) for _ in range(2)]
     assert len(caplog.messages) == 1
     assert "cannot cache tokens" in caplog.text
 

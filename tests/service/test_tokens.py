@@ -7,6 +7,7 @@ import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import time_machine
@@ -144,11 +145,16 @@ class TestFailure:
         service.authorise()
         assert [seconds for seconds in waits if seconds >= 1] == [3.0, 10.0, 2.0]
 
-    def test_no_connection(self, open_service: Open, serve: Callable[..., RawServer]) -> None:
-        """A connection that breaks is tried again, and then the address and the network are to be checked."""
+    def test_no_connection(
+        self, open_service: Open, serve: Callable[..., RawServer], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """One that breaks or is refused is tried again, and then the address and the network are to be checked."""
         server = serve(reset)
         assert f"check auth_url ({server.url}/tenant) and the network" in failure(open_service(make_target(server.url)))
         assert len(server.requests) == 3
+        monkeypatch.setattr(time, "sleep", pause := Mock())
+        failure(open_service(make_target("http://127.0.0.1:1")))
+        assert [(call,) for call in tokens.PAUSES] == [call.args for call in pause.call_args_list]
 
     def test_a_provider_that_hangs(self, open_service: Open, serve: Callable[..., RawServer]) -> None:
         """Once the time of one call has passed, nothing is repeated."""

@@ -50,7 +50,7 @@ def finish_calls() -> None:
     """Wait until the threads of all calls have ended."""
     for thread in threading.enumerate():
         if thread.name == "exchange":
-            thread.join(30)
+            thread.join(10)
 
 
 class TestRequest:

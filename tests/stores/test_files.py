@@ -23,7 +23,7 @@ from reconciler.stores.files import FileStore
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """The file of the record."""
-    return tmp_path / "deep" / "state.jsonl"
+    return tmp_path / "quite" / "deep" / "state.jsonl"
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_last_line_edited(path: Path, store: Store) -> None:
 @pytest.mark.parametrize("torn", [b'{"seq":1', b""])
 def test_only_a_torn_write(path: Path, torn: bytes) -> None:
     """A file without a complete line, and what is below it, is no missing record; it cannot begin, and has no head."""
-    path.parent.mkdir()
+    path.parent.mkdir(parents=True)
     path.write_bytes(torn)
     store = FileStore(path)
     for head, why in ((None, "already"), ("f" * 64, "another run")):
@@ -98,7 +98,7 @@ def test_failed_write(path: Path, store: Store, monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr("os.fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_size))
     if number:
         message = raised(StoreUnavailable, store.append, sample()[1][-1], b"x\n", "x")
-        assert message.name == "record-unwritable"
+        assert (message.name, "write" in message.what) == ("record-unwritable", True)
         assert step in message.steps[0].text
     else:
         with pytest.raises(KeyboardInterrupt):
@@ -120,16 +120,19 @@ def test_locked(path: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("replaced", [True, False])
 def test_replaced_during_the_wait(path: Path, store: Store, monkeypatch: pytest.MonkeyPatch, *, replaced: bool) -> None:
-    """A file that was replaced or deleted while an append waited for its lock is not written to."""
+    """A file that was replaced or deleted while an append waited for its lock is not written to; the new one may be."""
 
-    def replace() -> None:
+    def replace(size: int = 3) -> None:
         path.unlink()
         if replaced:
-            path.write_bytes(sample(3)[0])
+            path.write_bytes(sample(size)[0])
 
     during_the_wait(monkeypatch, files, "lock", replace)
     raised(HeadMoved, store.append, sample()[1][-1], b"x\n", "")
     assert store.read().data == (sample(3)[0] if replaced else None)
+    if replaced:
+        during_the_wait(monkeypatch, files, "lock", lambda: replace(2))
+        store.append(sample()[1][-1], b"", "")
 
 
 def test_link_to_the_file(tmp_path: Path, path: Path, store: Store) -> None:

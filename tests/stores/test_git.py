@@ -501,6 +501,7 @@ def test_remote_of_the_current_branch(git_world: GitWorld) -> None:
     """The remote that the current branch follows comes first, then `origin`, then the only one."""
     git = git_world.git
     git("remote", "rename", "origin", "first")
+    git("remote", "set-url", "--add", "first", "https://git.partner.example/b.git")
     assert git_world.open().place == f"git+{git_world.origin}#state"
     git("remote", "add", "origin", "https://git.partner.example/a.git")
     assert git_world.open().place == "git+https://git.partner.example/a.git#state"
@@ -665,10 +666,10 @@ def test_check_writable(git_world: GitWorld, store: Store, wrap: Callable[[str],
 
 def test_commit_by_hand(git_world: GitWorld, store: Store) -> None:
     """Somebody's commit on the branch, which leaves the record as it is, costs one conflict at most; its file stays."""
-    git_world.commit_file("n\udcffte", b"hello\n")
+    git_world.commit_file("n\udcff\tte", b"hello\n")
     add(store, "x")
     assert git_world.log("%an")[1] == "Somebody"
-    assert (names_of(store)[2:], git_world.git("show", "state:n\udcffte", at=git_world.origin)) == (["x"], "hello\n")
+    assert (names_of(store)[2:], git_world.git("show", "state:n\udcff\tte", at=git_world.origin)) == (["x"], "hello\n")
 
 
 @pytest.mark.parametrize(("stderr", "told"), [

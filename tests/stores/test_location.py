@@ -38,7 +38,8 @@ def test_config_that_is_a_symbolic_link(tmp_path: Path, config: str) -> None:
 def test_absolute_paths(tmp_path: Path) -> None:
     """Absolute paths and file: URLs, percent-encoded, mean themselves."""
     expected = tmp_path / "a b"
-    for place in (str(expected), f"file:{expected}", f"file://{tmp_path}/a%20b", f"file://localhost{tmp_path}/a%20b"):
+    urls = (f"file://{tmp_path}/a%20b", f"file://localhost{tmp_path}/a%20b")
+    for place in (str(expected), f"/{expected}", f"//{expected}", f"file:{expected}", *urls):
         assert open_store(place, Path("/config"), tmp_path).path == expected
 
 

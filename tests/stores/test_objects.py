@@ -206,12 +206,17 @@ def test_other_record_below(bucket: FaultyBucket, store: ObjectStore) -> None:
 
 @pytest.mark.parametrize("ignored", ["create", "version", "read"])
 def test_ignored_condition(bucket: FaultyBucket, ignored: str) -> None:
-    """A store that ignores a condition is refused each time, also if nobody prepared it, and left as it was."""
+    """A store that ignores a condition is refused each time, unprepared or with a record too, and left as it was."""
     bucket.ignored.add(ignored)
     unprepared, store = ObjectStore(bucket), ObjectStore(bucket)
     for step in (lambda: begin(unprepared), store.prepare, store.check_writable, lambda: begin(store)):
         assert raised(RecordError, step).name == "objects-untrusted"
     assert bucket.versions == {}
+    bucket.ignored.clear()
+    lines, _ = linked(begin(unprepared), 2, [named("x")])
+    bucket.ignored.add(ignored)
+    message = raised(RecordError, ObjectStore(bucket).append, sample()[1][-1], lines, "x")
+    assert message.name == "objects-untrusted"
 
 
 def test_conflict_without_a_reason(bucket: FaultyBucket, monkeypatch: pytest.MonkeyPatch) -> None:
