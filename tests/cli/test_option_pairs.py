@@ -259,7 +259,7 @@ READING = [("plan",), ("status",), ("removal", "list"), ("state", "show"), ("sta
 @pytest.mark.parametrize("path", READING, ids=" ".join)
 @pytest.mark.parametrize("flag", [param.opts[-1] for param in GLOBALS])
 def test_a_flag_of_the_program(reconciler: CommandLine, path: tuple[str, ...], flag: str) -> None:
-    """It is the same before and after a command, where the last counts; all commands that are shown repeat a place."""
+    """It is the same before, in and after a command; the last counts; all commands that are shown repeat a place."""
     reconciler.write_config(f"targets:\n  {STAGING}: {{auth_url: '{HOOK}/a', base_url: '{HOOK}'}}\n{CONFIG}")
     (reconciler.directory / "config").rename(reconciler.directory / "of another")
     given = (flag, *FLAGS[flag])
@@ -269,7 +269,8 @@ def test_a_flag_of_the_program(reconciler: CommandLine, path: tuple[str, ...], f
     reconciler.fine(*config, *state, "state", "init", "--yes")
     wrong = (flag, {"--color": "always", "--log-format": "text"}.get(flag, "3")) if FLAGS[flag] else ()
     before, after = reconciler(*given, *config, *path), reconciler(*wrong, *path, *wrong, *given, *config)
-    assert (before.code, before.out) == (after.code, after.out)
+    within = reconciler(path[0], *given, *config, *path[1:])
+    assert (before.code, before.out) == (after.code, after.out) == (within.code, within.out)
     assert before.code == 0
     forms = {"markdown", "html"} & {*FORMS.get(path, ())}
     said = [before.out, before.err, *(reconciler(*path, *given, *config, "--format", form).out for form in forms)]

@@ -209,14 +209,14 @@ def test_the_names_of_directories_are_on_the_disk(tmp_path: Path, monkeypatch: p
 
 def test_the_file_system_of_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is that of what a link leads to, also of a file that is not there yet; without a table it is not known."""
-    shared = tmp_path / "shared"
+    shared = tmp_path / "größe"
     shared.mkdir()
     (tmp_path / "link").symlink_to(shared)
-    table = f"1 0 8:1 / / rw - ext4 d rw\n2 1 0:5 / {shared} rw - 9p s rw\n3 1 0:6 / /caf\xe9 rw - vfat u rw\n"
-    (tmp_path / "mounts").write_bytes(table.encode("latin-1"))
+    table = f"1 0 8:1 / / rw - ext4 d rw\n2 1 0:5 / {shared} rw - 9p s rw\n3 1 0:6 / /caf\udce9 rw - vfat u rw\n"
+    (tmp_path / "mounts").write_bytes(os.fsencode(table))
     for table, reason in (("mounts", "9p"), ("nothing", None), ("", None)):
         monkeypatch.setattr(disk, "_MOUNTS", tmp_path / table)
-        assert [reason, reason, None] == [host_only_locks(tmp_path / name) for name in ("link/a", "shared", "other")]
+        assert [reason, reason, None] == [host_only_locks(tmp_path / name) for name in ("link/a", "größe", "other")]
 
 
 @pytest.mark.parametrize(("kind", "options", "alone"), [

@@ -282,13 +282,13 @@ def test_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They point at targets, record and sandbox, from every directory; the file is private, and its name on disk."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("reconciler.sandbox.world.sync_directory", synced := Mock())
-    with Sandbox(targets=[STAGING], directory=Path("data")) as sandbox:
+    with Sandbox(targets=["north-america/staging"], directory=Path("data")) as sandbox:
         variables = dict(sandbox.variables())
-    target = sandbox.world.targets[STAGING]
+    target = sandbox.world.targets["north-america/staging"]
     settings = (target.client_id, target.client_secret, target.provider.auth_url, target.base_url)
     names = ("CLIENT_ID", "CLIENT_SECRET", "AUTH_URL", "BASE_URL", "AUDIENCE_BASE")
     assert variables == {
-        f"RECONCILER_EUROPE_STAGING_{name}": value
+        f"RECONCILER_NORTH_AMERICA_STAGING_{name}": value
         for name, value in zip(names, (*settings, target.provider.audience_base), strict=True)
     } | {"RECONCILER_STATE": str(tmp_path / "data" / "state.jsonl"), "RECONCILER_SANDBOX_URL": sandbox.url}
     mode = stat.S_IMODE((tmp_path / "data" / "sandbox.jsonl").stat().st_mode)
