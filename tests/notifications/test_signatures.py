@@ -8,7 +8,7 @@ import hmac
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from reconciler.model.desired import ALGORITHMS, ENCODINGS, KEY_ENCODINGS, Verification
 from reconciler.notifications.signatures import detect, sign, verify
@@ -157,7 +157,10 @@ def test_a_moment_is_known_by_its_name_or_its_value(name: str, value: str) -> No
     scheme = replace(PLAIN, content=f"{{header:{name}}}.{{body}}")
     headers = [(name, value), ("Z", MOMENT + "0")]
     headers += [(other, sign(scheme, KEY, headers, BODY)) for other in "YUXVW"]
-    assert [replace(scheme, header=other) for other in "UVWXY"] == detect([KEY], headers, BODY)
+    schemes = [replace(scheme, header=other) for other in "UVWXY"]
+    assert schemes == detect([KEY], headers, BODY)
+    again = [replace(each, content="{header:X-Id}.{body}") for each in schemes]
+    assert sorted([*schemes, *again], key=astuple) == detect([KEY], [("X-Id", value), *headers], BODY)
 
 
 @pytest.mark.parametrize("number", range(8))

@@ -209,6 +209,13 @@ def test_the_line_that_closes_a_record_is_remembered() -> None:
     assert [(True, store.second)] == [(note.closed, note.head) for note in notes.read_all()]
 
 
+def test_an_unfinished_copy_takes_statements() -> None:
+    """The record continues here, though the loss that the copy opened names the place that was copied."""
+    journal = journal_of(MemoryStore(record_of(LossOpened(at=AT, loss="x", cause="copy", of="memory:b"))))
+    after = journal.append(journal.read(), [LossOpened(at=AT, loss="y", cause="accepted")], "a person")
+    assert {"x", "y"} == {loss.id for loss in after.record.open_losses}
+
+
 def test_nothing_is_appended_to_a_closed_record() -> None:
     """Neither facts nor the lines of a run; the place where it continues is named."""
     store = MemoryStore(record_of(Closed(at=AT, to="memory:b")))
