@@ -233,6 +233,7 @@ def test_nothing_is_appended_to_a_closed_record() -> None:
     assert ["Intended", "Answered"] == [type(fact).__name__ for fact in bench.queue.unrecorded]
     assert {"create a": "created", "create b": "not_sent"} == bench.outcomes
     assert "it continues at git:record" in str(bench.result("b").detail)
+    assert ["record-closed"] == [message.name for message in bench.run.messages]
 
 
 def test_nothing_is_appended_to_another_record_in_its_place() -> None:

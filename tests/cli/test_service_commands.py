@@ -202,6 +202,7 @@ def test_the_operator_of_the_sandbox_lists_and_deletes(applied: CommandLine, san
     listed = applied.fine("sandbox", "list", "--url", sandbox.url).out
     rows = [line.split() for line in listed.splitlines() if "europe/staging" in line]
     found = [text in listed for text in ("6 subscriptions in the sandbox.", "ONB10011, LOA10013")]
+    assert ["target", "id", "codes", "URL"] in [line.split() for line in listed.splitlines()]
     assert (found, rows) == ([True, True], sorted(rows))
     for row in rows:
         assert row[1] in applied.fine("sandbox", "delete", row[1], "--url", sandbox.url).out

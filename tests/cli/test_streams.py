@@ -135,8 +135,8 @@ def test_validate_annotates_for_github(project: CommandLine) -> None:
     ran = project("validate", "--format", "github")
     assert ran.code == 1
     assert re.match(r"::error file=config/a.yaml,line=1,col=10::", ran.out)
-    message = Message("m", "50%\nmore", "", (), Place("a:b,c", 1, 2))
-    assert annotation(message, "error") == "::error file=a%3Ab%2Cc,line=1,col=2::50%25%0Amore"
+    message = Message("m", "50%\r\nmore", "", (), Place("a:b,c", 1, 2))
+    assert annotation(message, "error") == "::error file=a%3Ab%2Cc,line=1,col=2::50%25%0D%0Amore"
     assert annotation(Message("m", "x"), "warning") == "::warning::x"
     config = "../project/config"
     for root, shown in ((project.directory.parent, "project/config/a.yaml"), ("/elsewhere", f"{config}/a.yaml")):

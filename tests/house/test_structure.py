@@ -45,7 +45,7 @@ MUTABLE = {
 }  # fmt: skip
 """The structs that something is collected in, or that are read and thrown away."""
 SEEN_OTHERWISE = {
-    "bad-pattern", "clock-right", "clock-skewed", "codes-move", "demo-failed", "failpoint", "home-missing",
+    "bad-pattern", "codes-move", "demo-failed", "failpoint", "home-missing",
     "lead-answer-cut", "lead-not-json", "no-answer", "no-verification", "not-agreed", "not-approved", "nothing-lost",
     "notification-ambiguous", "os-error", "plan-not-saved", "record-aside", "recovery-unreadable", "removal-cancelled",
     "secret-not-masked", "sent-again", "sent-again-later", "setting-out-of-range", "surplus-requested",

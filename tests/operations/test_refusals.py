@@ -12,6 +12,7 @@ from unittest.mock import Mock, patch
 
 import pytest
 from msgspec.structs import replace
+from support.command_line import commands_in
 from support.memory_project import EU, URL, MemoryProject, created, desired_of, project_with, unknown
 from support.memory_record import MemoryStore, record_of
 from support.plan_values import change, plan
@@ -300,7 +301,10 @@ def test_where_responses_may_be_kept() -> None:
             assert [in_ci or path is None, False, False] == told
             for recipients, health in (((), "failed" if told[0] else "ok"), (("age1x",), "ok")):
                 project.__dict__["desired"] = desired_of(recipients=recipients)
-                assert [health] == [each.health for each in examine(project, ()) if each.check == "responses"]
+                (found,) = (each for each in examine(project, ()) if each.check == "responses")
+                assert (health, ["reconciler init --age-key"][health == "ok" :]) == (
+                    found.health, commands_in([found.message])
+                )  # fmt: skip
 
 
 @pytest.mark.parametrize("action", [*Action])

@@ -90,6 +90,7 @@ def test_strange_line() -> None:
     assert ([1] * len(kinds), len(kinds)) == ([*map(len, told)], len(set().union(*told)))
     firsts = [{raised(RecordDamaged, parse, line, "").what.replace("1", "2", 1) for line in lines} for lines in kinds]
     assert [same == first for same, first in zip(told, firsts, strict=True)] == [True] * 4 + [False, True]
+    assert ([True], [False]) == tuple([" line 1:" in what for what in each[4]] for each in (told, firsts))
 
 
 @pytest.mark.parametrize("middle", [

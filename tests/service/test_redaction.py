@@ -119,6 +119,7 @@ def test_a_short_secret_or_a_word(secret: str) -> None:
     texts = [secret, secret.encode().hex(), secret.removesuffix(secret[0]) + secret]
     texts.append("".join(f"%{byte:02x}" for byte in secret.encode()))
     assert [f"-{REDACTED}-"] * 4 == [excerpt(f"-{text}-", [secret, ""]) for text in texts]
+    assert [REDACTED] * 4 == [excerpt(text, [secret, ""]) for text in texts]
 
 
 @pytest.mark.parametrize("at", range(180, 202, 3))
