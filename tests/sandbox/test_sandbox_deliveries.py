@@ -92,6 +92,7 @@ def test_notification_is_as_documented(sandbox: Sandbox, httpserver: HTTPServer)
     assert 4 == len({UUID(lead), *(UUID(offer["OfferId"]) for offer in offers)})
     for offer in offers:
         assert {"OfferId", "YouWillGet", "YouWillRepay", "CurrencyISOCode", "Sweep"} == set(offer)
+        assert "EUR" == offer["CurrencyISOCode"]
         assert Decimal(offer["YouWillRepay"]) > Decimal(offer["YouWillGet"])
     signature = hmac.new(created.secret.encode(), request.data, hashlib.sha256).hexdigest()
     assert f"sha256={signature}" == request.headers["X-Signature"]
