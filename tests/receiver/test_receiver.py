@@ -151,7 +151,8 @@ def test_other_methods_and_unread_requests() -> None:
     """Only POST delivers; what the shell could not read is answered as it says."""
     bench = Bench()
     response = bench.receiver.handle(Request("PUT", "/", ()))
-    assert (405, ("Allow", "POST")) == (response.status, response.headers[1])
+    headers = (("Content-Type", "text/plain; charset=utf-8"), ("Allow", "POST"))
+    assert (405, headers, "PUT") == (response.status, response.headers, bench.reported[0].method)
     refused = bench.receiver.handle(Request(problem=Response(413, b"too large\n")))
     assert (413, response.headers[:1], b"too large\n") == (refused.status, refused.headers, refused.body)
     assert "too large" == bench.reported[1].problem
