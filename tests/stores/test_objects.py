@@ -216,7 +216,7 @@ def test_ignored_condition(bucket: FaultyBucket, ignored: str) -> None:
     lines, _ = linked(begin(unprepared), 2, [named("x")])
     bucket.ignored.add(ignored)
     message = raised(RecordError, ObjectStore(bucket).append, sample()[1][-1], lines, "x")
-    assert message.name == "objects-untrusted"
+    assert ("objects-untrusted", [()]) == (message.name, [step.command for step in message.steps])
 
 
 def test_conflict_without_a_reason(bucket: FaultyBucket, monkeypatch: pytest.MonkeyPatch) -> None:
