@@ -307,6 +307,7 @@ def test_delivery_that_is_cut_off_is_attempted_again(tmp_path: Path, monkeypatch
             subscribe(first, f"http://127.0.0.1:{listener.getsockname()[1]}/offers")
             first.world.trigger("ONB10011", [b"{}"], None)
             connection, _ = listener.accept()
+        assert not any(thread.is_alive() for thread in first._sender._pool._threads)
         connection.close()
         with Sandbox(directory=tmp_path) as second:
             again, _ = listener.accept()
