@@ -88,6 +88,7 @@ def test_only_an_unread_section_leaves_a_target_in_doubt(tmp_path: Path, marked:
      "unknown-variable"),
     ("recipients: [¦~, ¦age1short]", "no-value bad-recipient"),
     ("¦unknown: [¦to ftp://me@hooks.test, https://hooks.test/@me]", "unknown-key url-user-info"),
+    ("{¦unknown: ¦ftp://me@hooks.test, ¦other: ftp://hooks.test}", "unknown-key url-user-info unknown-key"),
     ("{¦[a]: b, subscriptions: {¦a/b: {}}}", "key-not-text undeclared-target"),
 ])  # fmt: skip
 def test_a_cause_is_reported_and_what_follows_is_not(tmp_path: Path, marked: str, names: str) -> None:

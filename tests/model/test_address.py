@@ -89,6 +89,8 @@ def test_misspelt_names_among_targets_and_addresses() -> None:
     ):  # fmt: skip
         assert f" (did you mean {meant}?)" * bool(meant) == suggestion([unknown], known)
     assert ["", ""] == [suggestion(["eu/staging"], known) for known in (ADDRESSES, [])]
+    edge = [suggestion([name], ["abcde"]) for name in ("abcxy", "abwxy")]  # three letters of five, and two
+    assert [" (did you mean abcde?)", ""] == edge
     similar = ["load", "loans", "lone", "loaned", "cast", "cart", "catch", "chat"]
     for names, best in ((["cat"], "cart or cast or chat"), (["hat", "loan"], "chat or loans or loaned")):
         assert f" (did you mean {best}?)" == suggestion(names, similar)

@@ -60,6 +60,7 @@ def test_what_a_record_contains() -> None:
     ("spans", "expected"),
     [
         ([(EARLY, EARLY)], None), ([(EARLY, SOON)], (SOON, SOON)), ([(AT, AT)], (AT, AT)),
+        ([(AT, SOON)], (AT, SOON)),
         ([(SOON, LATE), (EARLY, EARLY)], (SOON, LATE)), ([(LATE, LATE), (EARLY, SOON)], (SOON, LATE)),
     ],
 )  # fmt: skip

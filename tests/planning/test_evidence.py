@@ -7,7 +7,7 @@ from support.scene import EUROPE, SERVICE, USA, Scene, hooks, target
 
 from reconciler.model.status import Proof
 from reconciler.planning.evidence import Observed, Sighting, match
-from reconciler.planning.status import SILENT_AFTER
+from reconciler.planning.status import DOUBTED_FOR, SILENT_AFTER
 from reconciler.record.facts import Received
 from reconciler.values import stamp
 
@@ -152,9 +152,10 @@ def test_cancelled_codes(scene: Scene) -> None:
     scene.receive(EU, "ONB10011")
     scene.request(scene.attempts[0].id, "ONB10011")
     scene.cancel(scene.attempts[0].id)
+    last = scene.now - 1 + DOUBTED_FOR.total_seconds()
     scene.now += 60
     scene.receive(EU, "ONB10012")
-    (found,) = scene.status("europe/*").targets[0].cancelled
+    (found,) = scene.status("europe/*", now=last).targets[0].cancelled
     assert ["ONB10011"] == [*found.cancelled]
     scene.receive(EU, "ONB10011")
     assert () == scene.status("europe/*").targets[0].cancelled

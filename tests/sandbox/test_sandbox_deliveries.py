@@ -92,6 +92,7 @@ def test_notification_is_as_documented(sandbox: Sandbox, httpserver: HTTPServer)
     assert 4 == len({UUID(lead), *(UUID(offer["OfferId"]) for offer in offers)})
     for offer in offers:
         assert {"OfferId", "YouWillGet", "YouWillRepay", "CurrencyISOCode", "Sweep"} == set(offer)
+        assert "EUR" == offer["CurrencyISOCode"]
         assert Decimal(offer["YouWillRepay"]) > Decimal(offer["YouWillGet"])
     signature = hmac.new(created.secret.encode(), request.data, hashlib.sha256).hexdigest()
     assert f"sha256={signature}" == request.headers["X-Signature"]
@@ -306,6 +307,7 @@ def test_delivery_that_is_cut_off_is_attempted_again(tmp_path: Path, monkeypatch
             subscribe(first, f"http://127.0.0.1:{listener.getsockname()[1]}/offers")
             first.world.trigger("ONB10011", [b"{}"], None)
             connection, _ = listener.accept()
+        assert not any(thread.is_alive() for thread in first._sender._pool._threads)
         connection.close()
         with Sandbox(directory=tmp_path) as second:
             again, _ = listener.accept()

@@ -61,6 +61,8 @@ def test_fault_with_an_answer(sandbox: Sandbox, name: str, status: int, created:
     assert headers.get(name, (None, "/elsewhere" if "redirect" in name else None)) == (
         answer.headers.get("retry-after"), answer.headers.get("location"),
     )  # fmt: skip
+    if status >= 400 and not created:
+        assert "sandbox_fault" == answer.document["error"]
     assert created == len(sandbox.world.subscriptions())
     assert 201 == create(sandbox).status
 
@@ -100,6 +102,15 @@ def test_what_is_sent_back(manner: str, sent: bytes, waits: list[float], monkeyp
         faults.transmit(ours, b"head", faults.Spoiled(201, b"body", manner=faults.Manner[manner]))
         assert (sent, -1) == (b"".join(iter(lambda: client.recv(99), b"")), ours.fileno())
     assert waits == [call.args[1] for call in waiting.call_args_list]
+
+
+def test_nothing_drips_to_who_is_gone() -> None:
+    """A client that sends no more counts as gone."""
+    ours, client = socket.socketpair()
+    with client:
+        client.shutdown(socket.SHUT_WR)
+        faults.transmit(ours, b"head", faults.Spoiled(201, b"body", manner=faults.Manner.DRIP))
+        assert b"" == client.recv(99)
 
 
 def test_revoked_token() -> None:

@@ -105,7 +105,8 @@ def test_answer(sandbox: Sandbox) -> None:
 ], ids=range(20))  # fmt: skip
 def test_bad_body(sandbox: Sandbox, body: object) -> None:
     """Anything but the two documented fields is a 400, and creates nothing."""
-    assert 400 == create(sandbox, body=body).status
+    answer = create(sandbox, body=body)
+    assert (400, "invalid_request") == (answer.status, answer.document["error"])
     assert [] == sandbox.world.subscriptions()
     assert 201 == create(sandbox, body={**WANTED, "webhookUrl": "HTTP://a.example/"}).status
 
@@ -164,7 +165,8 @@ def test_lead(sandbox: Sandbox) -> None:
 def test_other_paths_and_methods(sandbox: Sandbox) -> None:
     """What is not there is a 404; another method a 405 that names the right one."""
     for path in ("nothing", "_sandbox/state/", "_sandbox/State"):
-        assert 404 == call("GET", f"{sandbox.url}/{path}").status
+        answer = call("GET", f"{sandbox.url}/{path}")
+        assert (404, "not_found") == (answer.status, answer.document["error"])
     for method in ("GET", "HEAD", "PUT", "DELETE", "OPTIONS"):
         answer = call(method, f"{sandbox.world.targets[STAGING].base_url}/notification/webhooksubscription")
         assert (405, "POST") == (answer.status, answer.headers["allow"])
@@ -419,6 +421,7 @@ def test_in_use(tmp_path: Path) -> None:
         port, before = first._server.server_port, first.world.targets[STAGING].base_url
         assert "port-unusable" == raised(SettingsError, Sandbox, port, directory=tmp_path).name
     assert ("sandbox-data-unusable", "in use by another sandbox") == (message.name, message.what)
+    assert str(tmp_path / "data" / "sandbox.jsonl") == message.where
     with closing(Sandbox(port, directory=tmp_path)) as second:
         assert before != second.world.targets[STAGING].base_url
 

@@ -76,8 +76,9 @@ def test_append_to_another_head(site: Site) -> None:
 
 def test_append_without_a_record(site: Site) -> None:
     """A record that is not there has no head to append to, and none is begun by that."""
-    with pytest.raises(HeadMoved, match="the record is missing"):
-        site.open().append("f" * 64, linked("f" * 64, 2, [named("x")])[0], "append")
+    store = site.open()
+    message = raised(HeadMoved, store.append, "f" * 64, linked("f" * 64, 2, [named("x")])[0], "append")
+    assert (True, store.place) == ("the record is missing" in message.what, message.where)
     assert site.open().read().data is None
 
 

@@ -361,6 +361,18 @@ def test_git_hangs(
     opened[0].close()
 
 
+def test_git_has_ended(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A git command that an interrupt finds ended needs no end."""
+
+    def interrupt(process: subprocess.Popen[bytes], *_: object) -> None:
+        process.wait()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess.Popen, "communicate", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        store.read()
+
+
 def test_git_takes_too_long(git_world: GitWorld, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A git command has a limit of time."""
     monkeypatch.setattr(command, "_TIME_LIMIT", 0.0)
@@ -521,7 +533,9 @@ def test_several_remotes(git_world: GitWorld) -> None:
     assert (message.name, "fir.st, second" in str(message), message.steps != ()) == ("git-several-remotes", True, True)
     for name in ("fir.st", "second"):
         git_world.git("remote", "remove", name)
-    assert refusal(SettingsError, git_world.open) == "git-no-remote"
+    message = raised(SettingsError, git_world.open)
+    assert ("git-no-remote", "git:state") == (message.name, message.where)
+    assert [("git", "remote", "add", "origin", "URL")] == [step.command for step in message.steps]
 
 
 def test_no_repository(git_world: GitWorld) -> None:

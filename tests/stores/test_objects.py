@@ -216,13 +216,15 @@ def test_ignored_condition(bucket: FaultyBucket, ignored: str) -> None:
     lines, _ = linked(begin(unprepared), 2, [named("x")])
     bucket.ignored.add(ignored)
     message = raised(RecordError, ObjectStore(bucket).append, sample()[1][-1], lines, "x")
-    assert message.name == "objects-untrusted"
+    assert ("objects-untrusted", [()]) == (message.name, [step.command for step in message.steps])
 
 
 def test_conflict_without_a_reason(bucket: FaultyBucket, monkeypatch: pytest.MonkeyPatch) -> None:
     """A store that refuses what nobody else writes is not usable now."""
     monkeypatch.setattr(bucket, "put", Mock(side_effect=Conflict))
-    assert raised(StoreUnavailable, ObjectStore(bucket).prepare).name == "objects-conflict"
+    store = ObjectStore(bucket)
+    message = raised(StoreUnavailable, store.prepare)
+    assert ("objects-conflict", store.place) == (message.name, message.where)
 
 
 def test_probe_cannot_be_deleted(bucket: FaultyBucket, monkeypatch: pytest.MonkeyPatch) -> None:
