@@ -81,12 +81,24 @@ def test_everything_planned_is_carried_out() -> None:
     assert (2, 2, 0) == (points["before-send"], points["after-send"], points["before-append"] - points["after-append"])
 
 
-def test_no_more_calls_are_in_flight_than_allowed() -> None:
+def test_no_more_calls_are_in_flight_than_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many creates there are; and the store is asked for one thing at a time, by one more thread."""
     case, before, seen = Apply(wanting(*"abcdefgh"), takes=0.01), {*threading.enumerate()}, set[int]()
-    case.caller.on_send = lambda _: seen.add(len({*threading.enumerate()} - before))
+    me, calling, appending, append = threading.get_ident, set[int](), set[int](), case.store.append
+
+    def send(_: str) -> None:
+        seen.add(len({*threading.enumerate()} - before))
+        calling.add(me())
+
+    def keep(*words: Any, **more: Any) -> None:
+        appending.add(me())
+        append(*words, **more)
+
+    case.caller.on_send = send
+    monkeypatch.setattr(case.store, "append", keep)
     applied = apply(case, Limits(parallelism=3))
     assert (Verdict.DONE, 3, {3 + 1}) == (applied.verdict, case.caller.at_once, seen)
+    assert (1, 3, 0) == (len(appending), len(calling), len(appending & calling))
 
 
 def test_what_another_run_did_counts_as_done() -> None:

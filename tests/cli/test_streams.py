@@ -184,9 +184,10 @@ def test_what_is_logged_is_a_message(capsys: pytest.CaptureFixture[str], flags: 
     logger.debug("POST %s", "https://a.test")
     logger.debug("done")
     lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
-    keys = ("level", "what", "where", "steps")
+    keys = ("level", "name", "what", "where", "steps")
     expected: list[tuple[Any, ...]] = [
-        ("warning", "no answer", "state.jsonl", []), ("info", "POST https://a.test", "", []), ("info", "done", "", []),
+        ("warning", "store-down", "no answer", "state.jsonl", []), ("info", "note", "POST https://a.test", "", []),
+        ("info", "note", "done", "", []),
     ]  # fmt: skip
     assert expected[:told] == [tuple(line[key] for key in keys) for line in lines]
 
