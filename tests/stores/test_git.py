@@ -8,7 +8,7 @@ import select
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from unittest.mock import DEFAULT, Mock
+from unittest.mock import DEFAULT, Mock, patch
 
 import pytest
 from support.git_world import SOMEBODY, GitWorld, snapshot
@@ -108,12 +108,12 @@ def test_what_was_pushed_is_not_read_again(store: Store, wrap: Callable[[str], N
 def test_a_server_that_moves_one_branch_at_a_time(plain_world: GitWorld, wrap: Callable[[str], None]) -> None:
     """It is given the record first, alone where there is no head to keep, and asked for both at once only once."""
     begin(plain_world.open())
-    wrap('echo "$1" >>"$0.log"; exec "$GIT" "$@"')
+    wrap('echo "$@" >>"$0.log"; exec "$GIT" "$@"')
     store = plain_world.open()
     head = add(store, "w")
     head = add(store, "x")
     words = (plain_world.root / "bin" / "git.log").read_text().split()
-    assert (words.count("push"), words.count("ls-remote")) == (3 + 2, 4)
+    assert (3 + 2, 1, 4) == tuple(map(words.count, ("push", "--atomic", "ls-remote")))
     assert head == plain_world.open(machine="b").read().second
     store.append(head, linked(head, 4, [named("y")])[0], "y")
     assert (["", "line 2", "w", "x", "y"], head) == (names_of(store), store.read().second)
@@ -402,6 +402,8 @@ def test_damaged_cache(git_world: GitWorld, store: Store, wrap: Callable[[str], 
     copy.rename(git_world.root / "away")
     again._cache.renew()  # type: ignore[attr-defined]
     assert names_of(again)[2:] == ["x"]
+    with patch.object(Path, "rename", side_effect=PermissionError(13, "denied")):
+        assert refusal(StoreUnavailable, again._cache.renew) == "git-cache-unusable"  # type: ignore[attr-defined]
     wrap('[ "$1" != ls-tree ] || { echo "fatal: not a tree object" >&2; exit 128; }; exec "$GIT" "$@"')
     assert refusal(StoreUnavailable, git_world.open().read) == "git-branch-not-read"
 
